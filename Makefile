@@ -67,6 +67,10 @@ SHARED   := $(BUILD)/libkernwright.so.$(VERSION)
 SONAME   := libkernwright.so.$(ABI)
 PROGRAM  := $(if $(CLI_SRC),$(BUILD)/kernwright)
 
+# V=1 shows whole commands.
+Q   = $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-4s %s\n' $(1) $(2))
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind format lint help clean install bundle tests FORCE
@@ -97,15 +101,18 @@ $(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
 
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
+	$(call say,CC,$<)
 	$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(STATIC): $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $^
 
 $(SHARED): $(LIB_OBJ)
 	@mkdir -p $(@D)
+	$(call say,LD,$@)
 	$(CC) $(KW_LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(KW_LDLIBS)
 
 $(BUILD)/libkernwright.so: $(SHARED)
@@ -113,16 +120,19 @@ $(BUILD)/libkernwright.so: $(SHARED)
 	@ln -sf $(SONAME) $@
 
 $(BUILD)/kernwright: $(CLI_OBJ) $(STATIC)
+	$(call say,LD,$@)
 	$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
 
 tests: $(TESTS) $(FUZZERS)
 
 $(TESTS): $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
+	$(call say,LD,$@)
 	$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
 
 $(GPU_TEST): $(BUILD)/tests/gpu/%: $(OBJ)/tests/gpu/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
+	$(call say,LD,$@)
 	$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
 
 -include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)
