@@ -102,7 +102,7 @@ $(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(STATIC): $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -113,7 +113,7 @@ $(STATIC): $(LIB_OBJ)
 $(SHARED): $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(CC) $(KW_LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(KW_LDLIBS)
+	$(Q)$(CC) $(KW_LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(KW_LDLIBS)
 
 $(BUILD)/libkernwright.so: $(SHARED)
 	@ln -sf $(<F) $(BUILD)/$(SONAME)
@@ -121,19 +121,19 @@ $(BUILD)/libkernwright.so: $(SHARED)
 
 $(BUILD)/kernwright: $(CLI_OBJ) $(STATIC)
 	$(call say,LD,$@)
-	$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
+	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
 
 tests: $(TESTS) $(FUZZERS)
 
 $(TESTS): $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
+	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
 
 $(GPU_TEST): $(BUILD)/tests/gpu/%: $(OBJ)/tests/gpu/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
+	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
 
 -include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)
 

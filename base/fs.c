@@ -68,25 +68,17 @@ static int write_all(int fd, const char *data, size_t length)
     return 0;
 }
 
-/* The mode of the file that is replaced, or that of a new file under the user's umask. */
-static mode_t mode_for(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) == 0)
-        return st.st_mode & 07777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
-/* Fills the new file `temporary` and gives it the name `path`; returns 0 or an errno value. */
+/* Fills the new file `temporary` and gives it the name `path`, and the permissions of the file that was there;
+ * returns 0 or an errno value. */
 static int write_and_rename(const char *temporary, const char *path, const char *data, size_t length)
 {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat old;
+    bool replaces = stat(path, &old) == 0;
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno;
     int failure = write_all(fd, data, length);
-    if (!failure && fchmod(fd, mode_for(path)) != 0 && errno != EPERM)
+    if (!failure && replaces && fchmod(fd, old.st_mode & 07777) != 0 && errno != EPERM)
         failure = errno;
     /* EINVAL: a file system without fsync */
     if (!failure && fsync(fd) != 0 && errno != EINVAL)
