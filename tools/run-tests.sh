@@ -32,9 +32,9 @@ name_of() {
 run_one() {
     test=$1
     name=$(name_of "$test")
+    # shellcheck disable=SC2086 # a wrapper may have arguments
     case $test in
     *.sh) timeout "$TEST_TIMEOUT" "$test" ;;
-    # shellcheck disable=SC2086 # a wrapper may have arguments
     *) timeout "$TEST_TIMEOUT" $TEST_WRAPPER "$test" ;;
     esac >"$logs/$name.log" 2>&1 </dev/null
     echo $? >"$logs/$name.rc"
