@@ -290,6 +290,7 @@ static kw_code read_error(const json *o, message *out, kw_error *err)
         code = json_get_string(o, "text", "error", &text, err);
     if (code != KW_OK)
         return code;
+    out->id = -1; /* no job's */
     kw_error_set(&out->error, number == KW_BAD_INPUT ? KW_BAD_INPUT : KW_ENVIRONMENT, "%s", text);
     return KW_OK;
 }
