@@ -1,0 +1,167 @@
+/* A compute device behind one function table. A back end is one file and one row in device.c.
+ *
+ * Only worker processes call these functions: a driver may crash, hang or poison its process, and a process that has
+ * touched one must not fork. The coordinator learns of devices from a worker's hello.
+ */
+#ifndef KERNWRIGHT_DEVICE_DEVICE_H
+#define KERNWRIGHT_DEVICE_DEVICE_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/strb.h"
+#include "codegen/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- discovery ---- */
+
+typedef struct device_info {
+    char spec[32];        /* "opencl:0:0", "fake:0": what --device takes */
+    char key[160];        /* vendor/arch/name/units: see device_key.h */
+    char name[128];       /* as the driver gives it */
+    char platform[128];   /* "NVIDIA CUDA", "Portable Computing Language" */
+    char driver[128];     /* driver version */
+    char api[64];         /* "OpenCL 3.0 CUDA", "fake" */
+    device_limits limits;
+} device_info;
+
+json *device_info_to_json(const device_info *d);
+kw_code device_info_from_json(const json *j, device_info *out, kw_error *err);
+
+/* All devices of all back ends, in a fixed order. No platform at all is not an error here: *n is 0 and `note` (may be
+ * NULL) says what was tried and what to install. A back end that fails leaves a line in `note` and the others go on.
+ * Caller frees *list with free(). */
+kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err);
+
+/* Chooses by spec, by index into the list ("1"), or by part of name, platform or key (case-insensitive). NULL or "": $KERNWRIGHT_DEVICE, else
+ * the first GPU, else the first CPU device. Ambiguous or unknown: KW_BAD_INPUT listing what there is; an empty list:
+ * KW_ENVIRONMENT. Returns the index. */
+kw_code device_choose(const device_info *list, size_t n, const char *wanted, size_t *index, kw_error *err);
+
+/* ---- an opened device ---- */
+
+typedef struct device device;
+typedef struct device_buffer device_buffer;
+typedef struct device_program device_program;
+
+/* Why an operation on a device failed, beside the text in kw_error. */
+typedef enum device_fault {
+    DEVICE_FAULT_NONE,
+    DEVICE_FAULT_BUILD,        /* the source does not compile */
+    DEVICE_FAULT_DOES_NOT_FIT, /* group, registers or local memory over what the device can launch */
+    DEVICE_FAULT_MEMORY,       /* a buffer could not be had */
+    DEVICE_FAULT_LAUNCH,       /* bad arguments and the like: the candidate's fault, device usable */
+    DEVICE_FAULT_LOST          /* sticky error: the process must end, see opencl.c */
+} device_fault;
+
+typedef struct device_arg {
+    enum { DEVICE_ARG_BUFFER, DEVICE_ARG_BYTES, DEVICE_ARG_LOCAL } kind;
+    device_buffer *buffer; /* DEVICE_ARG_BUFFER: may be NULL for an empty tensor (a 1-element dummy is passed) */
+    unsigned char bytes[8];/* DEVICE_ARG_BYTES: the value in the type the kernel declares */
+    size_t n;              /* bytes used; size for DEVICE_ARG_LOCAL */
+} device_arg;
+
+typedef struct device_launch {
+    const char *kernel;
+    unsigned rank;
+    size_t local[3], groups[3];
+    const device_arg *args;
+    size_t n_args;
+} device_launch;
+
+typedef struct device_build_info {
+    strb log;               /* the driver's build log; "" when it has no visible text */
+    int64_t registers;      /* per work-item; -1 unknown */
+    int64_t spill_bytes;    /* -1 unknown */
+    int64_t local_bytes;    /* static local memory of the largest kernel; -1 unknown */
+    int64_t max_group;      /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+} device_build_info;
+void device_build_info_clear(device_build_info *b);
+
+/* Opens by spec; caller closes. */
+kw_code device_open(const char *spec, device **out, kw_error *err);
+void device_close(device *d); /* NULL is fine */
+const device_info *device_describe(const device *d);
+device_fault device_last_fault(const device *d); /* of the last call that failed */
+
+/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done unless said otherwise. */
+device_buffer *device_alloc(device *d, size_t bytes, kw_error *err); /* NULL on failure */
+void device_free(device *d, device_buffer *b);
+kw_code device_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
+kw_code device_read(device *d, device_buffer *b, size_t offset, void *data, size_t bytes, kw_error *err);
+kw_code device_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes, kw_error *err);
+kw_code device_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err);
+/* Number of differing 4-byte words (a tail shorter than a word counts as one) of two ranges and the byte offset of the
+ * first; on a CPU device compared by the host, on a GPU by a kernel of ours. Offsets are multiples of 4. */
+kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
+                       uint64_t *n_different, uint64_t *first, kw_error *err);
+
+/* A view: a tensor with guard bands is one allocation; kernels get the inner part as a buffer of its own
+ * (clCreateSubBuffer). `offset` is a multiple of device_view_alignment. Free it before its parent. */
+size_t device_view_alignment(const device *d);
+device_buffer *device_view(device *d, device_buffer *parent, size_t offset, size_t bytes, kw_error *err);
+
+/* Compiles. `kernels` (n_kernels) must exist in the program. On a build failure *info has the log, the fault is
+ * DEVICE_FAULT_BUILD and err holds its first useful line. */
+kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
+                     device_program **out, device_build_info *info, kw_error *err);
+void device_program_free(device *d, device_program *p);
+
+/* Checks the argument list against the kernel where the driver can say (count always; kind and type with
+ * CL_KERNEL_ARG_* info). KW_BAD_INPUT / DEVICE_FAULT_LAUNCH with a message naming kernel and argument. */
+kw_code device_check_args(device *d, device_program *p, const device_launch *l, kw_error *err);
+
+/* Runs the launches in order and waits. */
+kw_code device_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
+
+/* Timed runs. `set(i, cookie)` gives the launches (all `n` of them) of the i-th run, so that buffers can rotate.
+ * Events: each run on a profiling queue, ns[i] = sum over its launches of END - START of their own events, in a row
+ * without waiting in between. A reading that is not positive makes ns[i] = 0, to be dropped and counted by the caller.
+ * Batch: on a queue without profiling, `per_batch` runs enqueued then waited for, ns[i] = host time / per_batch of batch i. */
+typedef const device_launch *(*device_launch_set)(size_t run, void *cookie);
+kw_code device_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err);
+kw_code device_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err);
+
+/* ---- the table ---- */
+
+typedef struct device_ops {
+    const char *name; /* first part of the spec */
+    kw_code (*list)(device_info **list, size_t *n, strb *note, kw_error *err);
+    kw_code (*open)(const char *spec, device *base, kw_error *err);
+    void (*close)(device *d);
+    device_buffer *(*alloc)(device *d, size_t bytes, kw_error *err);
+    void (*free_buffer)(device *d, device_buffer *b);
+    kw_code (*write)(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
+    kw_code (*read)(device *d, device_buffer *b, size_t offset, void *data, size_t bytes, kw_error *err);
+    kw_code (*copy)(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes,
+                    kw_error *err);
+    kw_code (*fill)(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err);
+    kw_code (*compare)(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
+                       uint64_t *n_different, uint64_t *first, kw_error *err);
+    size_t (*view_alignment)(const device *d);
+    device_buffer *(*view)(device *d, device_buffer *parent, size_t offset, size_t bytes, kw_error *err);
+    kw_code (*build)(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
+                     device_program **out, device_build_info *info, kw_error *err);
+    void (*free_program)(device *d, device_program *p);
+    kw_code (*check_args)(device *d, device_program *p, const device_launch *l, kw_error *err);
+    kw_code (*run)(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
+    kw_code (*time_events)(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err);
+    kw_code (*time_batch)(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err);
+} device_ops;
+
+struct device {
+    const device_ops *ops;
+    device_info info;
+    device_fault fault;
+    void *state; /* the back end's */
+};
+
+extern const device_ops device_opencl, device_fake;
+
+#endif

@@ -1,0 +1,27 @@
+/* The machine around the devices, from hwloc: cores, caches, NUMA nodes, and where a device is attached. */
+#ifndef KERNWRIGHT_DEVICE_TOPOLOGY_H
+#define KERNWRIGHT_DEVICE_TOPOLOGY_H
+
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct topology {
+    char cpu_model[128];
+    size_t physical_cores;    /* that this process may use: affinity and cgroup quota counted */
+    size_t logical_cores;
+    int64_t l2_bytes, l3_bytes; /* of one cache; 0 if there is none */
+    size_t numa_nodes;
+    int64_t memory_bytes;
+} topology;
+
+kw_code topology_read(topology *out, kw_error *err);
+json *topology_to_json(const topology *t);
+/* NUMA node nearest to the PCI device "domain:bus:device.function"; -1 if unknown or there is one node only. */
+int topology_node_of_pci(const char *bus_id);
+/* Binds this process to the cores of a node. Nothing happens for -1. */
+kw_code topology_bind_to_node(int node, kw_error *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* A search space: every valid configuration of a template (or problem file), countable and indexable without listing
+ * them.
+ *
+ * Parameters are ordered by the constraint graph and split into independent groups; each group is a decision diagram
+ * whose states merge when the values of the fully assigned subexpressions that later constraints still need are the
+ * same. Exact for any constraint. A configuration is one value index per parameter, in the order of the definition.
+ */
+#ifndef KERNWRIGHT_TUNER_SPACE_H
+#define KERNWRIGHT_TUNER_SPACE_H
+
+#include "base/error.h"
+#include "base/strb.h"
+#include "codegen/expr.h"
+#include "codegen/template.h"
+#include "codegen/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct space_param {
+    const char *name;
+    const value *values;
+    size_t n_values;
+    int slot;              /* in the scope of the constraints */
+} space_param;
+
+typedef struct space_constraint {
+    const expr *test;
+    const char *text;
+} space_constraint;
+
+/* Everything is borrowed and must outlive the space. `env` (scope_size values) holds what is known beside the
+ * parameters: device limits, types, and the dims if `requires` are among the constraints. */
+typedef struct space_def {
+    const space_param *params;
+    size_t n_params;
+    const space_constraint *constraints;
+    size_t n_constraints;
+    const value *env;
+    size_t scope_size;
+} space_def;
+
+typedef struct space space;
+
+/* KW_FAILED when no configuration is valid: the message names the constraint that emptied it (the one whose removal, with
+ * those after it, leaves something; or the smallest such set found). KW_BAD_INPUT when a diagram would need more than
+ * `max_bytes` (0: 1 GiB) of memory. An error while evaluating a constraint (division by zero, ...) rejects the configuration; if it
+ * rejects all, the message is that error. */
+kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error *err);
+void space_free(space *s);
+
+/* The space of a template for one shape and device: constraints and requires together. limits NULL: unlimited device
+ * is not allowed; pass limits. shape NULL: requires are left out. Keeps its own copies; `p` must outlive it. */
+kw_code space_of_template(const template *p, const task_types *types, const device_limits *limits, const task_shape *shape,
+                          space **out, kw_error *err);
+
+size_t space_params(const space *s);
+const space_param *space_param_at(const space *s, size_t i);
+uint64_t space_count(const space *s);     /* valid configurations; UINT64_MAX if more */
+double space_cartesian(const space *s);   /* raw combinations */
+size_t space_bytes(const space *s);       /* memory held */
+
+bool space_contains(const space *s, const uint32_t *config);
+/* rank in 0..count-1, in a fixed order (lexicographic in the space's own parameter order). false if not valid. */
+bool space_rank(const space *s, const uint32_t *config, uint64_t *rank);
+void space_unrank(const space *s, uint64_t rank, uint32_t *config);
+/* Uniform over the valid ones; `random64` is 64 random bits source. */
+void space_sample(const space *s, uint64_t (*random64)(void *), void *cookie, uint32_t *config);
+
+typedef enum space_neighbourhood {
+    SPACE_HAMMING,          /* exactly one parameter differs */
+    SPACE_ADJACENT,         /* every parameter's index differs by at most 1 */
+    SPACE_STRICTLY_ADJACENT /* one parameter differs, by 1 in the list of its values */
+} space_neighbourhood;
+/* Valid neighbours of a (valid) configuration, at most `capacity` configurations written one after another; returns
+ * how many exist (may be more than capacity). Fixed order. */
+size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out, size_t capacity);
+
+/* Why a configuration is not in the space: index of the first constraint that rejects it, -1 if it is valid; the text
+ * says which values it saw. */
+int space_explain(const space *s, const uint32_t *config, strb *text);
+
+#endif
