@@ -8,6 +8,8 @@
 #include "codegen/references.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,7 +152,7 @@ static kw_code build(const task *t, const char *folder, const char *library, kw_
     if (code == KW_OK)
         code = compile(t, strb_text(&source), strb_text(&made), err);
     if (code == KW_OK && rename(strb_text(&made), library) != 0)
-        code = kw_error_set(err, KW_ENVIRONMENT, "%s: cannot be written: %m", library);
+        code = kw_error_set(err, KW_ENVIRONMENT, "%s: cannot be written: %s", library, strerror(errno));
     unlink(strb_text(&source));
     unlink(strb_text(&made));
     strb_clear(&source);

@@ -29,7 +29,7 @@ verify_rule verify_rule_of(const task *t, const task_types *types, const task_sh
 /* Are these expected values such that every order of exact partial sums gives the same? True when each value and each
  * scale is a multiple of 1/4 below a quarter of the exact range (no partial sum can be rounded then) and they are not
  * all below 2 (results such as 0 and 1 come out of functions that need not be exact). */
-bool verify_must_be_exact(const verify_rule *r, const double *value, const double *scale, size_t n);
+bool verify_must_be_exact(const verify_rule *r, const double *wanted, const double *scale, size_t n);
 
 typedef struct verify_verdict {
     uint64_t compared, wrong;
@@ -40,10 +40,10 @@ typedef struct verify_verdict {
     int64_t low[TASK_MAX_RANK], high[TASK_MAX_RANK]; /* the box around all wrong elements */
 } verify_verdict;
 
-/* `got`: the whole memory of the tensor. value[i] and scale[i] belong to element logical[i]; logical NULL: to i (n is
+/* `got`: the whole memory of the tensor. wanted[i] and scale[i] belong to element logical[i]; logical NULL: to i (n is
  * then l->count). `poison`: the byte that the memory was filled with before; -1: it was not. Adds to *v, which starts zeroed. */
 void verify_values(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const uint64_t *logical,
-                   size_t n, const double *value, const double *scale, verify_verdict *v);
+                   size_t n, const double *wanted, const double *scale, verify_verdict *v);
 
 /* Every element against the output of a trusted kernel, which has rounding errors of its own: twice the bound, with
  * the largest scale of the elements that the reference gave. */
