@@ -131,9 +131,11 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
                      .low = x->domain_min, .high = x->domain_max};
     if (is_unsigned(type))
         g->low = fmax(g->low, 0);
-    if (g->integers) {
+    if (g->integers && (!real || ceil(g->low) <= floor(g->high))) {
         g->low = ceil(g->low);
         g->high = floor(g->high);
+    } else {
+        g->integers = false; /* a domain such as 0.2..0.8 has no whole numbers */
     }
     if (!(g->low <= g->high))
         return kw_error_set(err, KW_BAD_INPUT, "tensor %s: no %s lies in its domain", x->name,
