@@ -222,7 +222,8 @@ static void loads_files_of_shapes(void **state)
     size_t n;
     kw_error err = {0};
     assert_int_equal(fs_write(path, lines, strlen(lines), NULL), KW_OK);
-    assert_int_equal(task_shapes_load(t, path, &shapes, &n, &err), KW_OK);
+    if (task_shapes_load(t, path, &shapes, &n, &err) != KW_OK)
+        fail_msg("%s", err.message);
     assert_int_equal(n, 2);
     assert_true(shapes[0].weight == 4 && shapes[1].weight == 2);
     free(shapes);
