@@ -7,12 +7,12 @@
     "TK": {"values": [8, 16, 32, 64], "default": 16, "doc": "terms of the sums per tile of A and B"},
     "RM": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "rows of C per work-item"},
     "RN": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "columns of C per work-item"},
-    "LM": {"values": [1, 2, 4, 8, 16, 32], "default": 8, "doc": "lanes along the rows of C, of each 32 consecutive work-items"},
+    "LM": {"values": [2, 4, 8, 16], "default": 8, "doc": "lanes along the rows of C, of each 32 consecutive work-items"},
     "MFIRST": {"values": [false, true], "default": false, "doc": "consecutive lanes go down a column of C rather than along a row"},
     "STRIDED": {"values": [false, true], "default": true, "doc": "a work-item's elements are pieces of VL, as far apart as all lanes' pieces are wide; false: one block"},
     "VGA": {"values": [1, 2, 4], "default": 1, "doc": "elements per global load of A"},
     "VGB": {"values": [1, 2, 4], "default": 1, "doc": "elements per global load of B, and per store of C where a work-item holds so many side by side"},
-    "VL": {"values": [1, 2, 4], "default": 4, "doc": "elements per read of local memory, where a work-item needs so many"},
+    "VL": {"values": [2, 4], "default": 4, "doc": "elements per read of local memory, where a work-item needs so many"},
     "AT": {"values": [false, true], "default": true, "doc": "A is transposed in local memory; false: as read, and a work-item reads VL terms of a row at once"},
     "PADA": {"values": [0, 4], "default": 4, "doc": "unused elements after each line of A in local memory"},
     "PADB": {"values": [0, 4], "default": 0, "doc": "unused elements after each line of B in local memory"},
@@ -25,20 +25,20 @@
     "SPEC": {"values": [false, true], "default": false, "doc": "M, N, K as constants"} },
   "constraints": [
     "TM % RM == 0", "TN % RN == 0",
-    "(TM // RM) * (TN // RN) <= device.max_work_group_size",
-    "min(32, (TM // RM) * (TN // RN)) % LM == 0", "(TM // RM) % LM == 0",
-    "LM <= (TM // RM) * (TN // RN) and (TN // RN) % (min(32, (TM // RM) * (TN // RN)) // LM) == 0",
-    "(TM // RM) * (TN // RN) % (TK // VGA) == 0",
-    "(TM // RM) * (TN // RN) % (TN // VGB) == 0",
+    "(TM // RM) * (TN // RN) >= 32", "(TM // RM) * (TN // RN) <= min(256, device.max_work_group_size)",
+    "(TM // RM) % LM == 0", "(TN // RN) % (32 // LM) == 0",
+    "(TM // RM) * (TN // RN) % (TK // VGA) == 0", "(TM // RM) * (TN // RN) % (TN // VGB) == 0",
     "((TK * (TM + PADA) if AT else TM * (TK + PADA)) + TK * (TN + PADB)) * (2 if BUF == 'two' else 1) * sizeof(T) <= device.local_mem_bytes",
-    "RM * RN + RM + RN + (TM + TN) * TK // ((TM // RM) * (TN // RN)) + 40 <= min(255, 65536 // ((TM // RM) * (TN // RN)))",
-    "RM * RN * (TK if UNROLL == 0 else UNROLL) <= 4096",
-    "UNROLL < TK",
+    "RM * RN >= 4", "RM <= 4 * RN", "RN <= 4 * RM",
+    "RM * RN + RM * (1 if AT else VL) + RN + (TM + TN) * TK // ((TM // RM) * (TN // RN)) + 40 <= min(255, 65536 // ((TM // RM) * (TN // RN)))",
+    "RM * RN * (TK if UNROLL == 0 else UNROLL) <= 2048",
+    "UNROLL == 0 or RM * RN * TK >= 1024",
     "ORDER == 'row' or min(RM, RN) > 1", "ORDER != 'block' or RN > 4",
-    "not MFIRST or (LM > 1 and LM < min(32, (TM // RM) * (TN // RN)))",
-    "STRIDED or RN > VL or RM > (VL if AT else 1)",
+    "STRIDED or RM * RN <= 64", "STRIDED or RN > VL or RM > (VL if AT else 1)",
     "not AT or VL <= max(RM, RN)" ],
-  "requires": ["K % VGA == 0", "N % VGB == 0", "BOUNDS or (M % TM == 0 and N % TN == 0 and K % TK == 0)"],
+  "requires": ["K % VGA == 0", "N % VGB == 0", "VGA != 2 or K % 4 != 0", "VGB != 2 or N % 4 != 0",
+    "BOUNDS or (M % TM == 0 and N % TN == 0 and K % TK == 0)",
+    "SPLITK == 1 or ceil_div(M, TM) * ceil_div(N, TN) <= 256"],
   "specialize": {"M": "SPEC", "N": "SPEC", "K": "SPEC"},
   "temps": [ {"name": "partial", "type": "ACC", "elements": "M * N * SPLITK", "when": "SPLITK > 1"} ],
   "launches": [
@@ -50,8 +50,7 @@
      "local": [64], "groups": ["ceil_div(M * N, 64 * VGB)"]} ]
 } */
 //@let NT = (TM // RM) * (TN // RN)
-//@let LANES = min(32, NT)
-//@let LN = LANES // LM
+//@let LN = 32 // LM
 //@let WARPS_N = TN // RN // LN
 //@let A_LANES = TK // VGA
 //@let A_ROWS = NT // A_LANES
@@ -76,7 +75,7 @@
  *
  * A group of ${NT} work-items makes a tile of C, ${TM} x ${TN}; a work-item keeps ${RM} x ${RN} elements of it in
  * registers: c_i_j. Tiles of A, ${TM} x ${TK}, and of B, ${TK} x ${TN}, pass through local memory.
- * Every ${LANES} consecutive work-items are ${LM} x ${LN} of those that cover the tile of C.
+ * Every 32 consecutive work-items are ${LM} x ${LN} of those that cover the tile of C.
 //@if SPLITK > 1
  * ${SPLITK} groups share a tile of C, each with its part of K; gemm_sum adds up what they leave in `partial`.
 //@end
@@ -208,7 +207,7 @@ void gemm_part(int M_arg, int N_arg, int K_arg, __global const ${T} *restrict A,
 //@end
 
     /* What it computes: rows c_row + .. and columns c_column + .. of the tile. */
-    const int lane = item % ${LANES}, warp = item / ${LANES};
+    const int lane = item % 32, warp = item / 32;
 //@if MFIRST
     const int lane_m = lane % ${LM}, lane_n = lane / ${LM};
 //@else
