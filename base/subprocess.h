@@ -1,7 +1,8 @@
 /* Runs another program to its end: the C compiler, a probe, an external reference.
  *
  * No shell is involved: argv[0] is looked up in $PATH and the arguments arrive as they are. The child leads its own
- * process group, so that on a time-out its children (a compiler's assembler and linker) are ended with it; Ctrl-C on the terminal reaches us only.
+ * process group, so that on a time-out its children (a compiler's assembler and linker) are ended with it; Ctrl-C on
+ * the terminal reaches us only.
  * Every call has its own event loop: no state is shared, and calls from several threads do not meet.
  */
 #ifndef KERNWRIGHT_BASE_SUBPROCESS_H
