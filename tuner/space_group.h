@@ -63,7 +63,7 @@ typedef struct space_group {
 space_group *space_group_new(const space_problem *p, size_t number);
 void space_group_free(space_group *g);
 
-/* The subexpressions of the term that are known once `assigned` (one flag per variable) is, and whose parents are not. */
+/* The subexpressions of the term that are known once `assigned` (one flag per variable) is, and their parents not. */
 space_frontier space_group_frontier(space_group *g, size_t term, const bool *assigned);
 /* The same within an expression; the result lies in the group's memory. */
 space_frontier space_group_inner_frontier(space_group *g, const expr *e, const bool *assigned);

@@ -155,7 +155,8 @@ static size_t adjacent(const space *s, const uint32_t *config, uint32_t *out, si
     return others < SIZE_MAX ? (size_t)others : SIZE_MAX;
 }
 
-size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out, size_t capacity)
+size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out,
+                        size_t capacity)
 {
     uint32_t few[64];
     uint32_t *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
