@@ -36,7 +36,9 @@ const char *json_kind_name(json_kind kind);
 /* Members and items, in the order of the text. Borrowed from the parent. */
 const json *json_get(const json *object, const char *key); /* NULL if absent or not an object */
 size_t json_count(const json *array_or_object);
-const json *json_at(const json *array_or_object, size_t i);
+const json *json_at(const json *array_or_object, size_t i); /* walks from the first: for long ones use the two below */
+const json *json_first(const json *array_or_object);     /* NULL if empty or not a container */
+const json *json_next(const json *item);                 /* NULL after the last */
 const char *json_key(const json *member); /* of an object's member */
 
 /* Plain reads of a value of known kind; no errors: wrong kinds give NULL, 0, false. */
