@@ -104,6 +104,18 @@ $(OBJ)/%.o: %.c $(OBJ)/flags | modules
 	$(call say,CC,$<)
 	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
 
+# Texts that emitted headers contain, as C arrays.
+SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.h
+LIB_OBJ += $(OBJ)/gen/header_shared.o
+$(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
+	@mkdir -p $(@D)
+	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
+
+$(OBJ)/gen/header_shared.o: $(BUILD)/gen/header_shared.c $(OBJ)/flags | modules
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(STATIC): $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
