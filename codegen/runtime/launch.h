@@ -142,6 +142,24 @@ static inline kw_status kw_engine_fail(kw_engine *e, cl_int error)
                                                                                       : KW_ERROR_OPENCL;
 }
 
+static inline const char *kw_engine_log(kw_engine *e)
+{
+    const char *log;
+    KW_LOCK(&e->lock);
+    log = e->last_log;
+    KW_UNLOCK(&e->lock);
+    return log ? log : "";
+}
+
+static inline cl_int kw_engine_error(kw_engine *e)
+{
+    cl_int error;
+    KW_LOCK(&e->lock);
+    error = e->last_error;
+    KW_UNLOCK(&e->lock);
+    return error;
+}
+
 /* ---- programs; all under the engine's lock ---- */
 
 /* The driver's log; NULL if it has none that a person could see. Caller frees. */
@@ -307,6 +325,15 @@ static inline kw_status kw_view_check(const kw_engine *e, const kw_view *v)
         clGetMemObjectInfo(v->buffer, CL_MEM_SIZE, sizeof size, &size, NULL) != CL_SUCCESS)
         return KW_ERROR_ARGUMENT;
     return v->offset <= size && (size_t)v->bytes <= size - v->offset ? KW_SUCCESS : KW_ERROR_ARGUMENT;
+}
+
+static inline kw_status kw_views_check(const kw_engine *e, const kw_view *views, int n)
+{
+    kw_status status = KW_SUCCESS;
+    int i;
+    for (i = 0; i < n && status == KW_SUCCESS; i++)
+        status = kw_view_check(e, &views[i]);
+    return status;
 }
 
 /* Makes the sub-buffer if there is an offset, or if the whole buffer must not be used. A sub-buffer of a sub-buffer is

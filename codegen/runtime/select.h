@@ -394,6 +394,49 @@ static inline uint64_t kw_plan_offset(const kw_plan *plan, int index)
     return end;
 }
 
+/* ---- sizes of tensors ---- */
+
+/* What a tensor spans, dimension by dimension. Begins as {1, 0, 0, 0}. */
+typedef struct kw_span {
+    int64_t elements; /* from the first to the last */
+    int64_t last;     /* strided: index of the last */
+    int empty, fault;
+} kw_span;
+
+/* One more dimension of a dense tensor. */
+static inline void kw_span_dense(kw_span *span, int64_t extent)
+{
+    if (extent < 0)
+        span->fault = 1;
+    else if (extent == 0)
+        span->empty = 1;
+    else if (span->elements > INT64_MAX / extent)
+        span->fault = 1;
+    else
+        span->elements *= extent;
+}
+
+static inline void kw_span_strided(kw_span *span, int64_t extent, int64_t stride)
+{
+    if (extent < 0 || stride < 0)
+        span->fault = 1;
+    else if (extent == 0)
+        span->empty = 1;
+    else if (stride > 0 && extent - 1 > (INT64_MAX - 1 - span->last) / stride)
+        span->fault = 1;
+    else
+        span->last += (extent - 1) * stride;
+    span->elements = span->last + 1;
+}
+
+/* Bytes; -1 if they are beyond int64. An empty tensor has none, however large its other dimensions. */
+static inline int64_t kw_span_bytes(const kw_span *span, int64_t size)
+{
+    if (span->empty)
+        return 0;
+    return span->fault || span->elements > INT64_MAX / size ? -1 : span->elements * size;
+}
+
 /* ---- tables ---- */
 
 typedef struct kw_variant_facts {
