@@ -15,7 +15,6 @@
 
 typedef struct printing {
     const writer *w;
-    header_roles roles;
     char name[128]; /* of the slot last asked for */
 } printing;
 
@@ -64,27 +63,22 @@ static kw_code check_roles(const writer *w, const expr *e, header_roles roles, c
     return KW_OK;
 }
 
-kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, const char *what, bool *is_real,
+kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, expr_c_want want, const char *what,
                         kw_error *err)
 {
     const task *t = w->m->task;
-    printing p = {w, roles, ""};
-    expr_c_names names = {slot_name, slot_is_real, &p, "fault", "kw_"};
-    bool real = false;
+    printing p = {w, ""};
+    expr_c_names names = {slot_name, slot_is_real, &p, "fault", "kw_", want};
     value *known = mem_calloc((size_t)expr_scope_size(t->scope), sizeof *known);
     for (size_t i = 0; i < t->n_types; i++)
         known[(size_t)t->first_type_slot + i] = value_type(w->m->types.of[i]);
     kw_code code = check_roles(w, e, roles, what, err);
     if (code == KW_OK) {
-        code = expr_print_c(e, known, &names, out, &real, err);
+        code = expr_print_c(e, known, &names, out, NULL, err);
         if (code != KW_OK)
             kw_error_prefix(err, "%s", what);
     }
     free(known);
-    if (code == KW_OK && real && !is_real)
-        code = kw_error_set(err, KW_BAD_INPUT, "%s: \"%s\" is not an integer: use // or ceil_div", what, expr_text(e));
-    if (is_real)
-        *is_real = real;
     return code;
 }
 
@@ -111,43 +105,53 @@ static void add_constant(drawing *d, int64_t number)
     w->constants[w->n_constants++] = number;
 }
 
-/* Reads INT64_C(digits) at p; NULL if there is something else. */
+/* Reads 64 or INT64_C(64) at p; NULL if there is something else, or a real. */
 static const char *read_constant(const char *p, int64_t *number)
 {
     static const char open[] = "INT64_C(";
-    if (strncmp(p, open, sizeof open - 1) != 0)
-        return NULL;
+    const bool wrapped = strncmp(p, open, sizeof open - 1) == 0;
     char *end;
-    *number = strtoll(p + sizeof open - 1, &end, 10);
-    return *end == ')' ? end + 1 : NULL;
+    if (wrapped)
+        p += sizeof open - 1;
+    if (!isdigit((unsigned char)*p))
+        return NULL;
+    *number = strtoll(p, &end, 10);
+    if (wrapped)
+        return *end == ')' ? end + 1 : NULL;
+    return *end == '.' || isalnum((unsigned char)*end) ? NULL : end;
 }
 
-/* Adds printed C text, its numbers replaced by c[i]. */
+static size_t word_length(const char *c)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)c[n]) || c[n] == '_' || c[n] == '.')
+        n++;
+    return n;
+}
+
+/* Adds printed C text, its integers replaced by c[i]; 0 stays, since it mostly belongs to the form ("!= 0"). */
 static void add_skeleton(drawing *d, const char *c)
 {
     while (*c) {
         int64_t number;
         const char *after = read_constant(c, &number);
-        if (after) {
+        if (after && number != 0) {
             add_constant(d, number);
             c = after;
-        } else if (isalpha((unsigned char)*c) || *c == '_') {
-            const char *end = c;
-            while (isalnum((unsigned char)*end) || *end == '_')
-                end++;
-            strb_add_n(&d->text, c, (size_t)(end - c));
-            c = end;
+        } else if (word_length(c) > 0) {
+            strb_add_n(&d->text, c, word_length(c));
+            c += word_length(c);
         } else {
             strb_add_char(&d->text, *c++);
         }
     }
 }
 
-static void add_expr(drawing *d, const expr *e, header_roles roles, const char *what, bool *is_real)
+static void add_expr(drawing *d, const expr *e, header_roles roles, expr_c_want want, const char *what)
 {
     strb c = STRB_INIT;
     if (d->code == KW_OK)
-        d->code = header_put_expr(d->w, &c, e, roles, what, is_real, d->err);
+        d->code = header_put_expr(d->w, &c, e, roles, want, what, d->err);
     if (d->code == KW_OK)
         add_skeleton(d, strb_text(&c));
     strb_clear(&c);
@@ -157,14 +161,40 @@ static const header_roles just_dims = {false, false}, dims_and_device = {true, f
 
 /* ---- conditions ---- */
 
-static void add_condition(drawing *d, const template_condition *condition, header_roles roles)
+static void add_condition(drawing *d, const template_condition *condition)
 {
-    bool is_real;
-    add(d, "    /* ");
-    header_put_comment(&d->text, condition->text);
-    add(d, " */\n    if (!(");
-    add_expr(d, condition->test, roles, condition->text, &is_real);
-    add(d, ") || fault)\n        return 0;\n");
+    add(d, "    if (!");
+    add_expr(d, condition->test, dims_and_device, EXPR_C_TRUTH, condition->text);
+    add(d, ")\n        return 0;\n");
+}
+
+/* Work-items per group of a launch whose local size does not depend on the shape; 0 otherwise. */
+static int64_t group_size(const template_launch *l)
+{
+    int64_t product = 1;
+    for (size_t i = 0; i < l->rank; i++) {
+        value size;
+        if (!expr_is_constant(l->local[i], &size) || size.kind != VALUE_INT || size.as.integer < 1 ||
+            size.as.integer > INT32_MAX || product > INT32_MAX)
+            return 0;
+        product *= size.as.integer;
+    }
+    return product;
+}
+
+/* The device must take the largest group, whether the template says so or not. */
+static void add_group_condition(drawing *d)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < d->v->n_launches; i++) {
+        int64_t size = group_size(&d->v->launches[i]);
+        most = size > most ? size : most;
+    }
+    if (most <= 1)
+        return;
+    add(d, "    if (d->limits.max_work_group_size < ");
+    add_constant(d, most);
+    add(d, ")\n        return 0;\n");
 }
 
 /* What the device must offer. */
@@ -172,8 +202,9 @@ static void add_device_function(drawing *d)
 {
     add(d, "static inline int @_device_%c(const int64_t *c, const kw_device *d)\n{\n    int fault = 0;\n", FORM_MARK);
     add(d, "    (void)c;\n    (void)d;\n");
+    add_group_condition(d);
     for (size_t i = 0; i < d->v->n_constraints; i++)
-        add_condition(d, &d->v->constraints[i], dims_and_device);
+        add_condition(d, &d->v->constraints[i]);
     add(d, "    return !fault;\n}\n\n");
 }
 
@@ -191,7 +222,7 @@ static void add_shape_function(drawing *d)
         add(d, ")\n        return 0;\n");
     }
     for (size_t i = 0; i < d->v->n_requires; i++)
-        add_condition(d, &d->v->requires_[i], dims_and_device);
+        add_condition(d, &d->v->requires_[i]);
     add(d, "    return !fault;\n}\n\n");
 }
 
@@ -208,15 +239,14 @@ static void add_temps_function(drawing *d)
     add(d, "    int fault = 0;\n    (void)c;\n    (void)s;\n    (void)p;\n");
     for (size_t i = 0; i < d->v->n_temps; i++) {
         const template_temp *temp = &d->v->temps[i];
-        bool is_real;
         add(d, "    /* %s */\n    ", temp->name);
         if (temp->when) {
             add(d, "if (");
-            add_expr(d, temp->when, just_dims, temp->name, &is_real);
+            add_expr(d, temp->when, just_dims, EXPR_C_TRUTH, temp->name);
             add(d, ")\n        ");
         }
         add(d, "kw_plan_temp(p, %zu, ", i);
-        add_expr(d, temp->elements, just_dims, temp->name, NULL);
+        add_expr(d, temp->elements, just_dims, EXPR_C_INT, temp->name);
         add(d, ", %zu);\n", dtype_bytes(temp_type(d, temp)));
     }
     add(d, "    p->fault |= fault;\n}\n\n");
@@ -225,7 +255,7 @@ static void add_temps_function(drawing *d)
 static void add_size(drawing *d, const char *function, size_t dimension, const expr *e, const char *what)
 {
     add(d, "        %s(p, l, %zu, ", function, dimension);
-    add_expr(d, e, everything, what, NULL);
+    add_expr(d, e, everything, EXPR_C_INT, what);
     add(d, ");\n");
 }
 
@@ -251,15 +281,14 @@ static const char *int_limits(dtype type)
 static void add_value_arg(drawing *d, const template_arg *arg)
 {
     const char *limits = int_limits(arg->type);
-    bool is_real;
     if (limits) {
         add(d, "        kw_arg_int(p, l, ");
-        add_expr(d, arg->value, everything, arg->text, NULL);
+        add_expr(d, arg->value, everything, EXPR_C_INT, arg->text);
         add(d, ", %s);\n", limits);
     } else {
-        add(d, "        kw_arg_%s(l, (double)(", dtype_name(arg->type));
-        add_expr(d, arg->value, everything, arg->text, &is_real);
-        add(d, "));\n");
+        add(d, "        kw_arg_%s(l, ", dtype_name(arg->type));
+        add_expr(d, arg->value, everything, EXPR_C_REAL, arg->text);
+        add(d, ");\n");
     }
 }
 
@@ -280,7 +309,7 @@ static void add_arg(drawing *d, const template_arg *arg)
     case ARG_VALUE: add_value_arg(d, arg); break;
     case ARG_LOCAL:
         add(d, "        kw_arg_local(p, l, ");
-        add_expr(d, arg->value, everything, arg->text, NULL);
+        add_expr(d, arg->value, everything, EXPR_C_INT, arg->text);
         add(d, ");\n");
         break;
     }
@@ -289,10 +318,9 @@ static void add_arg(drawing *d, const template_arg *arg)
 static void add_launch(drawing *d, size_t id)
 {
     const template_launch *l = &d->v->launches[id];
-    bool is_real;
     if (l->when) {
         add(d, "    if (");
-        add_expr(d, l->when, everything, "when", &is_real);
+        add_expr(d, l->when, everything, EXPR_C_TRUTH, l->kernel);
         add(d, ") {\n");
     } else {
         add(d, "    {\n");
@@ -307,7 +335,7 @@ static void add_launch(drawing *d, size_t id)
     }
     for (size_t i = 0; i < l->n_args; i++)
         add_arg(d, &l->args[i]);
-    add(d, "        kw_plan_end(p, l);\n    }\n");
+    add(d, "        kw_plan_end(p, l, d);\n    }\n");
 }
 
 static void add_launches_function(drawing *d)

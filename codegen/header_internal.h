@@ -89,12 +89,12 @@ kw_code header_sort_rows(writer *w, kw_error *err); /* fills rows; refuses dupli
 void header_put_tables(writer *w);
 
 /* An expression over dims (and, where `device` or `scalars` allow, those) as C text: "s->M", "d->local_mem_bytes",
- * "x->alpha"; faults go to the int `fault`. *is_real may be NULL: then a result that is not an integer is refused. */
+ * "x->alpha"; faults go to the int `fault`. */
 typedef struct header_roles {
     bool device, scalars;
 } header_roles;
-kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, const char *what, bool *is_real,
-                        kw_error *err);
+kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, expr_c_want want,
+                        const char *what, kw_error *err);
 
 kw_code header_put_select(writer *w, kw_error *err);
 kw_code header_put_launch(writer *w, kw_error *err);

@@ -63,10 +63,10 @@ static kw_code put_span(writer *w, size_t tensor, kw_error *err)
     strb_printf(&w->out, "    case %zu:\n", tensor);
     for (size_t i = 0; i < x->rank && code == KW_OK; i++) {
         strb_add(&w->out, strided ? "        kw_span_strided(&span, " : "        kw_span_dense(&span, ");
-        code = header_put_expr(w, &w->out, x->shape[i], none, x->name, NULL, err);
+        code = header_put_expr(w, &w->out, x->shape[i], none, EXPR_C_INT, x->name, err);
         if (code == KW_OK && strided) {
             strb_add(&w->out, ", ");
-            code = header_put_expr(w, &w->out, x->stride[i], none, x->name, NULL, err);
+            code = header_put_expr(w, &w->out, x->stride[i], none, EXPR_C_INT, x->name, err);
         }
         strb_add(&w->out, ");\n");
     }

@@ -150,7 +150,7 @@ static kw_code put_full_shape(writer *w, kw_error *err)
         if (!t->dims[i].fallback)
             continue;
         strb_printf(out, "    if (s->%s == 0)\n        s->%s = ", w->dim_names[i], w->dim_names[i]);
-        code = header_put_expr(w, out, t->dims[i].fallback, none, t->dims[i].name, NULL, err);
+        code = header_put_expr(w, out, t->dims[i].fallback, none, EXPR_C_INT, t->dims[i].name, err);
         strb_printf(out, ";\n    if (fault)\n        s->%s = -1;\n", w->dim_names[i]);
     }
     strb_add(out, "    return full;\n}\n\n");

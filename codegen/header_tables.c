@@ -97,7 +97,7 @@ static uint64_t dim_factor(size_t i)
 
 static kw_device device_of_key(const char *key)
 {
-    kw_device device;
+    kw_device device = {0};
     (void)kw_device_from_key(&device, key, NULL);
     return device;
 }

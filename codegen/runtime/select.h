@@ -258,7 +258,7 @@ static inline kw_launch *kw_plan_launch(kw_plan *plan, int id, const char *kerne
 
 static inline void kw_plan_local(kw_plan *plan, kw_launch *l, int i, int64_t value)
 {
-    if (value < 1 || (uint64_t)value > SIZE_MAX)
+    if (value < 1 || value > (1 << 20))
         plan->fault = 1;
     else
         l->local[i] = (size_t)value;
@@ -281,11 +281,30 @@ static inline void kw_plan_global(kw_plan *plan, kw_launch *l, int i, int64_t va
         l->groups[i] = (size_t)value / l->local[i];
 }
 
-/* Takes the launch into the plan, unless it has no group. */
-static inline void kw_plan_end(kw_plan *plan, const kw_launch *l)
+/* Takes the launch into the plan, unless it has no group. What the device cannot hold is a fault. */
+static inline void kw_plan_end(kw_plan *plan, const kw_launch *l, const kw_device *device)
 {
-    if (l->groups[0] && l->groups[1] && l->groups[2])
-        plan->n_launches++;
+    const int64_t max[3] = {device->limits.max_local_x, device->limits.max_local_y, device->limits.max_local_z};
+    uint64_t product = 1, local_bytes = 0;
+    int i;
+    if (!l->groups[0] || !l->groups[1] || !l->groups[2])
+        return;
+    for (i = 0; i < 3; i++) {
+        product *= l->local[i];
+        if (max[i] > 0 && (int64_t)l->local[i] > max[i])
+            plan->fault = 1;
+    }
+    if (device->limits.max_work_group_size > 0 && product > (uint64_t)device->limits.max_work_group_size)
+        plan->fault = 1;
+    for (i = 0; i < l->n_args; i++) {
+        if (l->args[i].kind == KW_ARG_TEMP && plan->temp_bytes[l->args[i].index] == 0)
+            plan->fault = 1;
+        if (l->args[i].kind == KW_ARG_LOCAL)
+            local_bytes += l->args[i].size;
+    }
+    if (device->limits.local_mem_bytes > 0 && local_bytes > (uint64_t)device->limits.local_mem_bytes)
+        plan->fault = 1;
+    plan->n_launches++;
 }
 
 static inline void kw_arg_handle(kw_launch *l, kw_arg_kind kind, int index)
@@ -311,7 +330,7 @@ static inline void kw_arg_local(kw_plan *plan, kw_launch *l, int64_t bytes)
     a->kind = KW_ARG_LOCAL;
     a->index = -1;
     a->size = (size_t)bytes;
-    if (bytes < 1 || (uint64_t)bytes > SIZE_MAX)
+    if (bytes < 1 || bytes > INT32_MAX)
         plan->fault = 1;
 }
 
