@@ -57,7 +57,7 @@ static kw_code check_parameters(const writer *w, kw_error *err)
     kw_code code = KW_OK;
     for (size_t i = 0; i < t->n_tensors; i++) {
         strb s = STRB_INIT;
-        strb_printf(&s, "%s_offset", w->tensor_names[i]);
+        strb_printf(&s, "%s_offset", t->tensors[i].name);
         names[n++] = w->tensor_names[i];
         names[n++] = offsets[i] = strb_take(&s);
     }
@@ -239,6 +239,10 @@ static void put_parts(const writer *w, size_t select_end, strb *out)
     header_put(w, out, "#endif /* ^_LAUNCH_H */\n");
 }
 
+/* A program may have globals called queue or shape before it includes the header, and be compiled with -Wshadow. */
+static const char quiet[] = "\n#if defined(__GNUC__)\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n";
+static const char loud[] = "\n#if defined(__GNUC__)\n#pragma GCC diagnostic pop\n#endif\n";
+
 static kw_code write_task(writer *w, size_t *select_end, kw_error *err)
 {
     kw_code code = check_names(w, err);
@@ -266,8 +270,10 @@ kw_code header_write(const header_model *m, strb *out, kw_error *err)
     kw_code code = write_task(&w, &select_end, err);
     if (code == KW_OK) {
         put_provenance(&w, out);
+        strb_add(out, quiet);
         put_shared(out);
         put_parts(&w, select_end, out);
+        strb_add(out, loud);
     } else {
         kw_error_prefix(err, "header of task %s", m->task->name);
     }

@@ -233,12 +233,21 @@ static dtype temp_type(const drawing *d, const template_temp *temp)
     return temp->type_symbol >= 0 ? d->v->types.of[temp->type_symbol] : temp->type;
 }
 
+static bool is_false(const expr *e)
+{
+    value constant;
+    bool holds = true;
+    return expr_is_constant(e, &constant) && expr_eval_truth(e, NULL, &holds, NULL) == KW_OK && !holds;
+}
+
 static void add_temps_function(drawing *d)
 {
     add(d, "static inline void @_temps_%c(const int64_t *c, const @_shape *s, kw_plan *p)\n{\n", FORM_MARK);
     add(d, "    int fault = 0;\n    (void)c;\n    (void)s;\n    (void)p;\n");
     for (size_t i = 0; i < d->v->n_temps; i++) {
         const template_temp *temp = &d->v->temps[i];
+        if (temp->when && is_false(temp->when))
+            continue;
         add(d, "    /* %s */\n    ", temp->name);
         if (temp->when) {
             add(d, "if (");

@@ -184,7 +184,7 @@ static void put_enqueue_parameters(writer *w)
     header_put(w, &w->out, "static inline kw_status @_enqueue(@ *handle, cl_command_queue queue, @_shape shape,\n    ");
     header_put_scalar_parameters(w, &w->out);
     for (size_t i = 0; i < t->n_tensors; i++)
-        strb_printf(&w->out, "cl_mem %s, size_t %s_offset, ", w->tensor_names[i], w->tensor_names[i]);
+        strb_printf(&w->out, "cl_mem %s, size_t %s_offset, ", w->tensor_names[i], t->tensors[i].name);
     strb_add(&w->out, "cl_mem workspace,\n    cl_uint n_wait, const cl_event *wait, cl_event *event)\n{\n");
 }
 
@@ -202,7 +202,7 @@ static void put_enqueue(writer *w)
                "    if (!@_in_range(&full))\n        return KW_ERROR_SHAPE;\n");
     for (size_t i = 0; i < t->n_tensors; i++)
         header_put_f(w, out, "    tensors[%zu] = kw_view_of(%s, %s_offset, @_tensor_bytes(%zu, &full));\n", i,
-                     w->tensor_names[i], w->tensor_names[i], i);
+                     w->tensor_names[i], t->tensors[i].name, i);
     strb_add(out, "    if (");
     const char *and = "";
     for (size_t i = 0; i < t->n_tensors; i++) {
