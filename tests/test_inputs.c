@@ -95,7 +95,9 @@ static void test_same_seed_same_bytes(void **state)
 static void test_golden_bytes(void **state)
 {
     (void)state;
-    static const char *const golden[DIST_COUNT] = {GOLDEN};
+    static const char *const golden[DIST_COUNT] = {
+        "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d",
+        "e3aced6360c03be8b0b53111881f7a88", "439958c24c4c0100f01a5bf076d8a67b"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];
