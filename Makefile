@@ -137,18 +137,123 @@ $(GPU_TEST): $(BUILD)/tests/gpu/%: $(OBJ)/tests/gpu/%.o $(SUP_OBJ) $(STATIC)
 
 -include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)
 
-TEST_ENV = BUILD='$(abspath $(BUILD))' CC='$(CC)' CXX='$(CXX)' SAN='$(SAN)'
 
-## check: every test that needs no GPU (PoCL serves as the device); ends with `check: passed=N failed=N skipped=N`
+# A fuzz target is tests/fuzz/fuzz_NAME.c with LLVMFuzzerTestOneInput; its main() replays tests/fuzz/corpus/NAME/.
+FUZZ_MAIN := $(if $(LIBFUZZER),,$(OBJ)/tests/fuzz/replay.o)
+$(FUZZERS): $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_MAIN) $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KW_LDFLAGS) $(if $(LIBFUZZER),-fsanitize=fuzzer) -o $@ $^ $(KW_LDLIBS)
+
+TEST_ENV = BUILD='$(abspath $(BUILD))' CC='$(CC)' CXX='$(CXX)' CLANG='$(CLANG)' SAN='$(SAN)'
+SCRIPTS := $(wildcard tests/*.sh)
+
+## check: every test that needs no GPU (PoCL is the device); the last line has the counts
 check: all tests
-	@$(TEST_ENV) tools/run-tests.sh check $(TESTS) $(FUZZERS) $(wildcard tests/*.sh)
+	@$(TEST_ENV) tools/run-tests.sh check $(TESTS) $(FUZZERS) $(SCRIPTS)
+
+## check-gpu: tests/gpu/ on $KERNWRIGHT_DEVICE, or else on the first GPU
+check-gpu: all $(GPU_TEST)
+	@$(TEST_ENV) tools/run-tests.sh check-gpu $(GPU_TEST) $(wildcard tests/gpu/*.sh)
+
+# An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer.
+SAN_ENV = OCL_ICD_DEEPBIND=0 TEST_TIMEOUT=1800 \
+          ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:abort_on_error=0 \
+          LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
+          UBSAN_OPTIONS=print_stacktrace=1
+
+## asan: check under AddressSanitizer and LeakSanitizer, in build-asan
+asan:
+	@$(SAN_ENV) $(MAKE) BUILD=build-asan SAN=address OPT='-O1 -g' check
+
+## ubsan: check under UndefinedBehaviorSanitizer, in build-ubsan
+ubsan:
+	@$(SAN_ENV) $(MAKE) BUILD=build-ubsan SAN=undefined OPT='-O1 -g' check
+
+## fuzz: replays the corpus under sanitizers; FUZZ_SECONDS=60 searches with clang's libFuzzer that long per target
+FUZZ_SECONDS ?=
+ifeq ($(FUZZ_SECONDS),)
+fuzz:
+	@$(SAN_ENV) $(MAKE) BUILD=build-fuzz SAN=address,undefined OPT='-O1 -g' fuzz-replay
+else
+fuzz:
+	@$(SAN_ENV) $(MAKE) BUILD=build-libfuzzer LIBFUZZER=1 CC=$(CLANG) SAN=address,undefined OPT='-O1 -g' \
+	  CFLAGS='$(CFLAGS) -fsanitize=fuzzer-no-link' FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz-search
+endif
+
+.PHONY: fuzz-replay fuzz-search
+fuzz-replay: $(FUZZERS)
+	@$(TEST_ENV) tools/run-tests.sh fuzz $(FUZZERS)
+
+# What libFuzzer finds stays in the build folder; a case worth keeping is copied to tests/fuzz/corpus by hand.
+fuzz-search: $(FUZZERS)
+	@for f in $(FUZZERS); do \
+	  name=$${f##*/fuzz_}; found=$(BUILD)/found/$$name; mkdir -p $$found; echo "fuzz: $$name"; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 -artifact_prefix=$$found/fault- \
+	    $$found tests/fuzz/corpus/$$name || exit 1; \
+	done
+
+## valgrind: the unit tests that start no OpenCL driver and no other program, under memcheck
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+           --child-silent-after-fork=yes
+VALGRIND_TESTS = $(filter-out $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE \
+                 '"(base/subprocess|device/(opencl|worker)|tuner/worker)|CL/cl\.h|KERNWRIGHT_DEVICE' $(TEST_SRC) \
+                 /dev/null)),$(TESTS))
+valgrind: $(TESTS)
+	@$(TEST_ENV) TEST_TIMEOUT=1800 TEST_WRAPPER='$(VALGRIND)' tools/run-tests.sh valgrind $(VALGRIND_TESTS)
+
+## bench: every bench/*.sh, one after the other
+bench: all
+	@for b in bench/*.sh; do [ -f "$$b" ] || continue; echo "== $$b"; $(TEST_ENV) $$b || exit 1; done
+
+## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
+demo: all
+	@$(TEST_ENV) tools/demo.sh
+
+## format: clang-format over all C files
+format:
+	$(CLANG_FORMAT) -i $(ALL_C) $(ALL_H)
+
+## lint: clang-tidy, cppcheck, shellcheck and the rules of the house; clean means no output
+lint:
+	@JOBS=$(JOBS) tools/lint.sh
+
+CLANG_FORMAT ?= clang-format
+JOBS ?= 2
+
+## install: into $(DESTDIR)$(PREFIX), by default /usr/local
+INSTALL ?= install
+bindir     = $(DESTDIR)$(PREFIX)/bin
+libdir     = $(DESTDIR)$(PREFIX)/lib
+includedir = $(DESTDIR)$(PREFIX)/include/kernwright
+datadir    = $(DESTDIR)$(PREFIX)/share/kernwright
+install: all
+	$(INSTALL) -d '$(bindir)' '$(libdir)/pkgconfig' '$(includedir)' '$(datadir)'
+	$(if $(PROGRAM),$(INSTALL) -m 755 $(PROGRAM) '$(bindir)')
+	$(INSTALL) -m 644 $(STATIC) '$(libdir)'
+	$(INSTALL) -m 755 $(SHARED) '$(libdir)'
+	ln -sf $(notdir $(SHARED)) '$(libdir)/$(SONAME)'
+	ln -sf $(SONAME) '$(libdir)/libkernwright.so'
+	@for h in $(HEADERS); do $(INSTALL) -D -m 644 $$h '$(includedir)'/$$h || exit 1; done
+	@tools/install-data.sh '$(datadir)'
+	@tools/pkgconfig.sh '$(PREFIX)' '$(VERSION)' '$(PACKAGES)' > '$(libdir)/pkgconfig/kernwright.pc'
+
+## bundle: one folder and one tar file that run on a machine with libc and an OpenCL loader only
+bundle: all
+	@tools/bundle.sh '$(BUILD)' '$(VERSION)'
+
+# The program of the bundle finds its libraries beside itself; DT_RPATH serves the libraries of libraries too.
+$(BUILD)/bundle-program: $(CLI_OBJ) $(STATIC)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KW_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@ $^ $(KW_LDLIBS)
+bundle: $(if $(CLI_SRC),$(BUILD)/bundle-program)
 
 ## clean: removes what this Makefile builds
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-fuzz build-libfuzzer
+	rm -rf build build-asan build-ubsan build-fuzz build-libfuzzer $(filter build%,$(BUILD))
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | awk -F'\t' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1 /p' Makefile | while read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
 
 FORCE:

@@ -231,6 +231,21 @@ static char *data_beside(const char *folder, const char *what)
     return NULL;
 }
 
+/* Beside the folder that `path` is in, or beside one of that folder's parents. */
+static char *data_above(const char *path, const char *what)
+{
+    char *folder = fs_folder_of(path);
+    char *found = data_beside(folder, what);
+    for (int i = 1; !found && i < PARENTS_SEARCHED && strcmp(folder, "/") != 0; i++) {
+        char *parent = fs_folder_of(folder);
+        free(folder);
+        folder = parent;
+        found = data_beside(folder, what);
+    }
+    free(folder);
+    return found;
+}
+
 char *fs_data_folder(const char *what)
 {
     const char *root = getenv("KERNWRIGHT_DATA");
@@ -240,20 +255,12 @@ char *fs_data_folder(const char *what)
             return path;
         free(path);
     }
-    char *folder = fs_self_path();
-    char *found = NULL;
-    for (int i = 0; folder && !found && i < PARENTS_SEARCHED && strcmp(folder, "/") != 0; i++) {
-        char *parent = fs_folder_of(folder);
-        free(folder);
-        folder = parent;
-        found = data_beside(folder, what);
-    }
-    free(folder);
+    char *self = fs_self_path();
+    char *found = self ? data_above(self, what) : NULL;
+    free(self);
     if (found)
         return found;
-    found = mem_strdup(KERNWRIGHT_PREFIX "/share/kernwright/");
-    char *path = fs_join(found, what);
-    free(found);
+    char *path = fs_join(KERNWRIGHT_PREFIX "/share/kernwright", what);
     if (fs_is_folder(path))
         return path;
     free(path);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define MAX_EXACT_INTEGER ((int64_t)1 << 53)
+#define TWO_TO_63 9223372036854775808.0
 
 /* cJSON answers NULL when memory is refused; like all small allocations here that ends the program. */
 static json *checked(json *j)
@@ -205,7 +206,7 @@ bool json_int(const json *j, int64_t *out)
     if (!cJSON_IsNumber(j))
         return false;
     double v = j->valuedouble;
-    if (v != floor(v) || v < -0x1p63 || v >= 0x1p63)
+    if (v != floor(v) || v < -TWO_TO_63 || v >= TWO_TO_63)
         return false;
     *out = (int64_t)v;
     return true;

@@ -52,7 +52,8 @@ bool json_int(const json *j, int64_t *out);
  * get_ forms and gives `fallback` for the opt_ forms; a present key of another kind is an error for both. */
 kw_code json_get_int(const json *object, const char *key, const char *where, int64_t *out, kw_error *err);
 kw_code json_get_string(const json *object, const char *key, const char *where, const char **out, kw_error *err);
-kw_code json_opt_int(const json *object, const char *key, const char *where, int64_t fallback, int64_t *out, kw_error *err);
+kw_code json_opt_int(const json *object, const char *key, const char *where, int64_t fallback, int64_t *out,
+                     kw_error *err);
 kw_code json_opt_bool(const json *object, const char *key, const char *where, bool fallback, bool *out, kw_error *err);
 kw_code json_opt_string(const json *object, const char *key, const char *where, const char *fallback, const char **out,
                         kw_error *err);
