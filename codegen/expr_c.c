@@ -161,14 +161,14 @@ static void print_helper(printer *p, c_kind kind, const char *name, const expr *
     add(p, ")");
 }
 
+/* Large ones behind a call, because a comparison with a value that the compiler knows to be smaller is a warning. */
 static void print_int_constant(printer *p, int64_t i)
 {
+    const char *prefix = p->names->prefix;
     if (i == INT64_MIN)
-        strb_printf(p->out, "%sint(-INT64_C(9223372036854775807) - 1)", p->names->prefix);
-    else if (i == INT64_MAX)
-        strb_printf(p->out, "%sint(INT64_C(9223372036854775807))", p->names->prefix);
+        strb_printf(p->out, "%sint(-INT64_C(9223372036854775807) - 1)", prefix);
     else if (i > INT32_MAX || i < -INT32_MAX)
-        strb_printf(p->out, i < 0 ? "(-INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", i < 0 ? -i : i);
+        strb_printf(p->out, "%sint(%sINT64_C(%" PRId64 "))", prefix, i < 0 ? "-" : "", i < 0 ? -i : i);
     else
         strb_printf(p->out, i < 0 ? "(%" PRId64 ")" : "%" PRId64, i);
 }
