@@ -105,6 +105,7 @@ static void add_row(table *tab, const task *t, const task_shape *s, const tune_r
     char counts[64];
     snprintf(counts, sizeof counts, "%llu+%llu", (unsigned long long)r->measured, (unsigned long long)r->reused);
     table_text(tab, counts);
+    table_text(tab, r->verified == VERIFIED_NOT ? "default" : "exact");
     table_text(tab, verified_name(r->verified));
     table_text(tab, r->template_name);
     table_end_row(tab);
@@ -182,7 +183,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
                             .trace = o.trace};
     store *s = NULL;
     evaluator *e = NULL;
-    table *tab = table_new("shape|naive ms|first ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|verified|template");
+    table *tab = table_new("shape|naive ms|first ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|layer|verified|template");
     code = store_open(c->store, false, &s, err);
     if (code == KW_OK)
         code = evaluator_open(&eo, &e, err);

@@ -416,9 +416,47 @@ static kw_code verify_general(search *q, const ledger_entry *entry, kw_error *er
     return code;
 }
 
-static bool same_template(const ledger_entry *e, void *cookie)
+/* Does the variant serve shapes it was not made for? */
+static bool is_free(const variant *v)
 {
-    return strcmp(e->template_name, cookie) == 0;
+    for (size_t d = 0; d < v->task->n_dims; d++)
+        if (v->fixed_dims[d] >= 0)
+            return false;
+    return true;
+}
+
+/* The default layer wants a variant that is fast and right everywhere: the best one that has no size as a constant,
+ * verified on every edge shape. The fallback is verified as well, since it must serve whatever the others refuse. */
+static kw_code verify_defaults(search *q, kw_error *err)
+{
+    const template *f = fallback_of(q->o);
+    bool have_fallback = !f || !arms_find(&q->arms, f->name), have_free = false;
+    kw_code code = KW_OK;
+    size_t n = 0, limit = q->ledger.n;
+    char(*hashes)[HASH_HEX_SIZE] = mem_alloc((limit + 1) * sizeof *hashes);
+    const ledger_entry **sorted = mem_alloc((limit + 1) * sizeof *sorted);
+    n = ledger_contenders(&q->ledger, INFINITY, sorted, limit);
+    for (size_t i = 0; i < n; i++)
+        memcpy(hashes[i], sorted[i]->source_hash, HASH_HEX_SIZE);
+    for (size_t i = 0; code == KW_OK && i < n && !(have_fallback && have_free); i++) {
+        const ledger_entry *e = ledger_find(&q->ledger, hashes[i]);
+        bool is_fallback = f && strcmp(e->template_name, f->name) == 0;
+        if (is_fallback ? have_fallback : have_free)
+            continue;
+        trial *x = trial_of_entry(q, e, CANDIDATE_GENERAL);
+        bool usable = x && is_free(x->v);
+        if (x)
+            free_trial(x);
+        if (!usable)
+            continue;
+        code = verify_general(q, e, err);
+        e = ledger_find(&q->ledger, hashes[i]);
+        if (e->verified == VERIFIED_GENERAL && e->ok)
+            *(is_fallback ? &have_fallback : &have_free) = true;
+    }
+    free(sorted);
+    free(hashes);
+    return code;
 }
 
 static double time_of_default(search *q, const template *p)
@@ -483,18 +521,7 @@ static kw_code name_winner(search *q, tune_result *out, kw_error *err)
             break;
         }
     }
-    /* The default layer needs one variant that is known to be right everywhere. */
-    const template *f = fallback_of(q->o);
-    if (code == KW_OK && f && arms_find(&q->arms, f->name)) {
-        union {
-            const char *in;
-            void *out;
-        } name = {f->name};
-        const ledger_entry *e = ledger_winner(&q->ledger, same_template, name.out);
-        if (e)
-            code = verify_general(q, e, err);
-    }
-    return code;
+    return code == KW_OK ? verify_defaults(q, err) : code;
 }
 
 /* ---- entry points ---- */
