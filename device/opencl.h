@@ -105,7 +105,10 @@ kw_code opencl_build(device *d, const char *source, const char *options, const c
 void opencl_free_program(device *d, device_program *p);
 /* Registers and spilled bytes (the largest of all kernels) from a log of NVIDIA's compiler; -1 where it has none. */
 void opencl_parse_nvidia_log(const char *log, int64_t *registers, int64_t *spill_bytes);
-/* The line of a log that tells most: the first with "error" in it, else the first that is not blank. */
+/* Names of temporary files, as PoCL writes them into its messages, become "kernel.cl": same error, same log. */
+void opencl_hide_temporaries(char *log);
+/* The line of a log that tells most: the first with "error" in it, else the first that is not blank; with the next one
+ * if it ends in a colon. */
 void opencl_first_line(const char *log, char *out, size_t size);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */

@@ -154,17 +154,19 @@ static void KW_PRINTF(2, 3) add_note(strb *note, const char *format, ...)
     va_end(args);
 }
 
-/* "OpenCL Loader 2.3.1 (OCL Icd free software)": asked of the loader itself, which has a function for it or not. */
+/* "OpenCL Loader 2.3.1": asked of the loader itself, by a function that it may have. That function is found through
+ * another one, which newer headers no longer declare. */
 static void loader_name(char *out, size_t size)
 {
+    void *(*find)(const char *) = NULL;
     cl_int (*ask)(cl_uint, size_t, void *, size_t *) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "clGetICDLoaderInfoOCLICD");
+    void *symbol = dlsym(RTLD_DEFAULT, "clGetExtensionFunctionAddress");
     char version[64] = "", name[64] = "";
     snprintf(out, size, "of unknown version");
-    if (!symbol)
-        return;
+    memcpy(&find, &symbol, sizeof find);
+    symbol = find ? find("clGetICDLoaderInfoOCLICD") : NULL;
     memcpy(&ask, &symbol, sizeof ask);
-    if (ask(2 /* name */, sizeof name, name, NULL) == CL_SUCCESS && ask(3 /* version */, sizeof version, version, NULL) == CL_SUCCESS)
+    if (ask && ask(2 /* name */, sizeof name, name, NULL) == CL_SUCCESS && ask(3 /* version */, sizeof version, version, NULL) == CL_SUCCESS)
         snprintf(out, size, "%s %s", name, version);
 }
 

@@ -23,6 +23,7 @@ static void read_log(const opencl *o, cl_program program, strb *out)
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
         for (const char *p = text; *p; p++)
             visible = visible || isgraph((unsigned char)*p);
+    opencl_hide_temporaries(text);
     if (visible)
         strb_add(out, text);
     free(text);

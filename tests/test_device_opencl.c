@@ -417,6 +417,10 @@ static void test_logs(void **state)
     assert_string_equal(line, "program.cl:3:5: error: no y");
     opencl_first_line("\r\n note\r\n", line, sizeof line);
     assert_string_equal(line, "note");
+    opencl_first_line("x\nError(s) while linking: \nCannot find symbol g\n", line, sizeof line);
+    assert_string_equal(line, "Error(s) while linking: Cannot find symbol g");
+    opencl_first_line("error:", line, sizeof line);
+    assert_string_equal(line, "error: ");
     opencl_first_line("", line, sizeof line);
     assert_string_equal(line, "");
     opencl_parse_nvidia_log("ptxas info    : 0 bytes gmem\n"
@@ -433,6 +437,23 @@ static void test_logs(void **state)
     opencl_parse_nvidia_log("", &registers, &spills);
     assert_int_equal(registers, -1);
     assert_int_equal(spills, -1);
+}
+
+static void hides(const char *log, const char *expected)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s", log);
+    opencl_hide_temporaries(text);
+    assert_string_equal(text, expected);
+}
+
+static void test_temporary_names_are_hidden(void **state)
+{
+    (void)state;
+    hides("error: /root/.cache/pocl/kcache/tempfile_1u1dYM.cl:3:51: bad\nnote: /tmp/tempfile_abcdef.cl:1:1: x",
+          "error: kernel.cl:3:51: bad\nnote: kernel.cl:1:1: x");
+    hides("/tempfile_ /tempfile_x y.cl /a/tempfile_:z.cl", "/tempfile_ /tempfile_x y.cl /a/tempfile_:z.cl");
+    hides("", "");
 }
 
 /* ---- arguments ---- */
@@ -689,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_build_errors),
         cmocka_unit_test(test_options_reach_the_compiler),
         cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_temporary_names_are_hidden),
         cmocka_unit_test(test_check_args),
         cmocka_unit_test(test_run),
         cmocka_unit_test(test_guard_bands),
