@@ -1,13 +1,14 @@
 /* The OpenCL queries behind the device key and behind device.* in expressions.
  *
- * Like device_key_body.h, which must come first, this text is put into every emitted header as it stands: the tuner and
- * the header ask the driver the same questions. C99 and C++11, calls of OpenCL 1.2. Values that newer or vendor-specific
- * queries give are asked for by number, only where the driver offers the extension, so that any CL headers will do. */
+ * Like device_key_body.h, which stands above it there, this text is put into every emitted header as it is: the tuner
+ * and the header ask the driver the same questions. C99 and C++11, calls of OpenCL 1.2. Values that newer or
+ * vendor-specific queries give are asked for by number, only where the driver offers the extension, so that any CL
+ * headers will do. */
 #ifndef KW_KEY_QUERY_1
 #define KW_KEY_QUERY_1
 
-#ifndef KW_KEY_BODY_1
-#error "device_key_body.h must come before device_key_query.h"
+#ifndef KW_KEY_BODY_1 /* in an emitted header that text stands above */
+#include "device/device_key_body.h"
 #endif
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -141,7 +142,7 @@ static inline void kw_key_query(cl_device_id device_id, char *key, size_t key_si
     kw_key_query_text(device_id, CL_DEVICE_NAME, device_name, sizeof device_name);
     kw_key_query_text(device_id, CL_DEVICE_VERSION, device_version, sizeof device_version);
     kw_key_query_text(device_id, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
-    if (clGetDeviceInfo(device_id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+    if (clGetDeviceInfo(device_id, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL) != CL_SUCCESS ||
         clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL) != CL_SUCCESS)
         platform_name[0] = '\0';
     if (kw_key_has_extension(extensions, "cl_nv_device_attribute_query")) {
