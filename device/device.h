@@ -43,7 +43,8 @@ kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err);
 
 /* Chooses by spec, by index into the list ("1"), or by name, platform or key or a part of one (case-insensitive; a
  * whole name wins over a part). NULL or "": $KERNWRIGHT_DEVICE, else the first GPU, else the first CPU device,
- * simulators last. Ambiguous or unknown: KW_BAD_INPUT listing what there is; an empty list: KW_ENVIRONMENT. Returns the index. */
+ * simulators last. Ambiguous or unknown: KW_BAD_INPUT listing what there is; an empty list: KW_ENVIRONMENT. Returns
+ * the index. */
 kw_code device_choose(const device_info *list, size_t n, const char *wanted, size_t *index, kw_error *err);
 
 /* ---- an opened device ---- */

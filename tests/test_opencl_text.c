@@ -21,7 +21,7 @@ static void test_unwritable_cache(void **state)
     strb why = STRB_INIT;
     char *folder = fs_temp_folder("kwcache", &err), *file = fs_join(folder, "file"), *below = fs_join(file, "below"),
          *fresh = fs_join(folder, "a/b");
-    ok(fs_write(file, "x", 1, &err), &err);
+    assert_int_equal(fs_write(file, "x", 1, &err), KW_OK);
     setenv("POCL_CACHE_DIR", below, 1);
     assert_true(opencl_cache_is_unwritable(&why));
     assert_non_null(strstr(strb_text(&why), below));
