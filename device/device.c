@@ -84,7 +84,7 @@ const char *device_fault_name(device_fault f)
     return (size_t)f < sizeof names / sizeof names[0] ? names[f] : "unknown";
 }
 
-/* Begins a call: false, with fault and message, when the device is lost. `before` gets the fault of the last failure. */
+/* Begins a call: false, with a message, when the device is lost. `before` gets the fault of the last failure. */
 static bool begin(device *d, device_fault *before, kw_error *err)
 {
     if (d->lost) {

@@ -199,8 +199,8 @@ static bool is_qualifier(const char *word)
     return false;
 }
 
-/* One parameter: "global const float *restrict x". The last word is the name, the others that are not qualifiers are the
- * type. */
+/* One parameter: "global const float *restrict x". The last word is the name, the others make the type unless they
+ * are qualifiers. */
 static void read_param(const char *text, size_t length, device_param *out)
 {
     memset(out, 0, sizeof *out);

@@ -90,7 +90,7 @@ static kw_code set_args(device *d, const opencl_kernel *k, const device_launch *
     for (size_t i = 0; i < l->n_args; i++) {
         const device_arg *a = &l->args[i];
         cl_mem mem = a->kind == DEVICE_ARG_BUFFER && a->buffer ? opencl_mem(a->buffer) : o->dummy;
-        cl_int code = a->kind == DEVICE_ARG_BUFFER  ? clSetKernelArg(k->kernel, (cl_uint)i, sizeof mem, &mem)
+        cl_int code = a->kind == DEVICE_ARG_BUFFER  ? clSetKernelArg(k->kernel, (cl_uint)i, sizeof(cl_mem), &mem)
                       : a->kind == DEVICE_ARG_LOCAL ? clSetKernelArg(k->kernel, (cl_uint)i, a->n, NULL)
                                                     : clSetKernelArg(k->kernel, (cl_uint)i, a->n, a->bytes);
         if (code == CL_SUCCESS)
@@ -156,7 +156,7 @@ void opencl_release_events(cl_event *events, size_t n)
 kw_code opencl_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err)
 {
     opencl *o = opencl_of(d);
-    cl_event *events = mem_calloc(n, sizeof *events);
+    cl_event *events = mem_calloc(n, sizeof(cl_event));
     size_t launched = 0;
     kw_code result = KW_OK;
     while (result == KW_OK && launched < n) {

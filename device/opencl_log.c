@@ -28,7 +28,7 @@ static void append_next_line(const char *after, char *out, size_t size)
 
 void opencl_hide_temporaries(char *log)
 {
-    static const char stem[] = "/tempfile_", suffix[] = ".cl";
+    static const char stem[] = "/tempfile_", suffix[] = ".cl", name[] = "kernel";
     char *p = log;
     while ((p = strstr(p, stem)) != NULL) {
         char *start = p, *end = strstr(p, suffix);
@@ -38,9 +38,9 @@ void opencl_hide_temporaries(char *log)
             p += strlen(stem);
             continue;
         }
-        memcpy(start, "kernel", 6);
-        memmove(start + 6, end, strlen(end) + 1);
-        p = start + 6;
+        memcpy(start, name, sizeof name - 1); // NOLINT(bugprone-not-null-terminated-result): text follows
+        p = start + sizeof name - 1;
+        memmove(p, end, strlen(end) + 1);
     }
 }
 

@@ -36,7 +36,7 @@ kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, 
                            size_t n_runs, double *ns, kw_error *err)
 {
     opencl *o = opencl_of(d);
-    cl_event *events = mem_calloc(n_runs, n_launches * sizeof *events);
+    cl_event *events = mem_calloc(n_runs, n_launches * sizeof(cl_event));
     size_t launched = 0;
     kw_code result = KW_OK;
     int64_t begin = clock_now_ns();
