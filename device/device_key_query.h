@@ -29,7 +29,7 @@ typedef struct kw_key_limits {
     int64_t global_mem_bytes;
     int64_t compute_units;
     int64_t preferred_multiple; /* 1 if the driver does not say */
-    int64_t cache_bytes;        /* 0 if the driver does not say */
+    int64_t cache_bytes;        /* of the last level; 0 if the driver does not say */
     int64_t is_cpu, is_gpu;
     int64_t has_f16, has_f64;
 } kw_key_limits;
@@ -102,6 +102,16 @@ static inline int64_t kw_key_query_group(cl_device_id device_id, const char *ext
     return (int64_t)plain;
 }
 
+/* NVIDIA and AMD report their first-level caches here, which no data set of interest fits into; the last level is not
+ * offered. Unknown is better than wrong: the size decides how many buffers a cold measurement rotates over. */
+static inline int64_t kw_key_cache_bytes(const char *extensions, int64_t reported)
+{
+    if (kw_key_has_extension(extensions, "cl_nv_device_attribute_query") ||
+        kw_key_has_extension(extensions, "cl_amd_device_attribute_query"))
+        return 0;
+    return reported;
+}
+
 static inline void kw_key_fill_limits(cl_device_id device_id, const char *extensions, kw_key_limits *out)
 {
     size_t items[16];
@@ -119,7 +129,7 @@ static inline void kw_key_fill_limits(cl_device_id device_id, const char *extens
     out->global_mem_bytes = kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_SIZE);
     out->compute_units = (int64_t)kw_key_query_uint(device_id, CL_DEVICE_MAX_COMPUTE_UNITS);
     out->preferred_multiple = kw_key_query_multiple(device_id, extensions);
-    out->cache_bytes = kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    out->cache_bytes = kw_key_cache_bytes(extensions, kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
     if (clGetDeviceInfo(device_id, CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS) {
         out->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
         out->is_gpu = (type & CL_DEVICE_TYPE_GPU) != 0;

@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "device/opencl.h"
+#include "device/device_key_query.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +101,18 @@ static void test_error_names(void **state)
     assert_string_equal(opencl_error_name(-7777), "an unknown error");
 }
 
+static void test_extensions(void **state)
+{
+    (void)state;
+    assert_true(kw_key_has_extension("cl_khr_fp64", "cl_khr_fp64"));
+    assert_true(kw_key_has_extension("a cl_khr_fp64 b", "cl_khr_fp64"));
+    assert_false(kw_key_has_extension("xcl_khr_fp64 cl_khr_fp64x", "cl_khr_fp64"));
+    assert_false(kw_key_has_extension("", "cl_khr_fp64"));
+    assert_int_equal(kw_key_cache_bytes("cl_khr_fp64", 4096), 4096);
+    assert_int_equal(kw_key_cache_bytes("cl_khr_fp64 cl_nv_device_attribute_query", 4325376), 0);
+    assert_int_equal(kw_key_cache_bytes("cl_amd_device_attribute_query", 16384), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_logs),
         cmocka_unit_test(test_temporary_names_are_hidden),
         cmocka_unit_test(test_error_names),
+        cmocka_unit_test(test_extensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
