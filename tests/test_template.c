@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #define KERNEL \
-    "kernel void k(int M_arg, int N, float alpha, global const ${T} *A, global ${ACC} *part, local float *tmp)\n{\n}\n"
+    "kernel void k(int M_arg, int N, float alpha, global const ${T} *A, global ${ACC} *part, local float " \
+    "*tmp)\n{\n}\n"
 #define PARAMS \
     "\"params\": {\"TM\": {\"values\": [16, 32, 64], \"default\": 32, \"doc\": \"rows\"}, " \
     "\"SPEC\": {\"values\": [false, true]}, \"MODE\": {\"values\": [\"a\", \"b\"]}}"
@@ -90,8 +91,9 @@ static void reads_a_template(void **state)
 static void reads_64_bit_indices(void **state)
 {
     (void)state;
-    template *p = good(TEXT(", \"index\": \"i64\"", "kernel void k(long M_arg, long N, float alpha, global const float *A, "
-                                                     "global float *part, local float *tmp)\n{\n}\n"));
+    template *p =
+        good(TEXT(", \"index\": \"i64\"", "kernel void k(long M_arg, long N, float alpha, global const float *A, "
+                                          "global float *part, local float *tmp)\n{\n}\n"));
     assert_true(p->index_i64);
     assert_int_equal(p->launches[0].args[0].type, DTYPE_I64);
     assert_int_equal(p->n_requires, 0);
@@ -139,10 +141,11 @@ static void refuses_bad_params(void **state)
     refused(P("\"X\": {\"values\": [1], \"defualt\": 1}"), "did you mean \"default\"?");
     refused(P("\"X\": 3"), "must be an object");
 #undef P
-    template *p = good("/*kernwright {\"task\": \"gemm\", \"params\": {\"X\": {\"values\": \"[2**i for i in range(5)]\", "
-                       "\"default\": 8}, \"R\": {\"values\": [0.5, 1]}},\n"
-                       "\"launches\": [{\"kernel\": \"k\", \"args\": [], \"local\": [1], \"groups\": [1]}]} */\n"
-                       "kernel void k(void) { }");
+    template *p =
+        good("/*kernwright {\"task\": \"gemm\", \"params\": {\"X\": {\"values\": \"[2**i for i in range(5)]\", "
+             "\"default\": 8}, \"R\": {\"values\": [0.5, 1]}},\n"
+             "\"launches\": [{\"kernel\": \"k\", \"args\": [], \"local\": [1], \"groups\": [1]}]} */\n"
+             "kernel void k(void) { }");
     assert_int_equal(p->params[0].n_values, 5);
     assert_int_equal(p->params[0].default_index, 3);
     template_free(p);
@@ -180,9 +183,11 @@ static void refuses_bad_launches(void **state)
     (void)state;
     refused(ONE("{\"kernel\": \"k\", \"args\": [\"Aa\"], \"local\": [1], \"groups\": [1]}"),
             "launches[0].args[0]: no tensor, temporary, dim or scalar is called Aa, did you mean A");
-    refused(ONE("{\"kernel\": \"k\", \"args\": [\"TM\"], \"local\": [1], \"groups\": [1]}"), "TM is a parameter: pass it as");
+    refused(ONE("{\"kernel\": \"k\", \"args\": [\"TM\"], \"local\": [1], \"groups\": [1]}"),
+            "TM is a parameter: pass it as");
     refused(ONE("{\"kernel\": \"k\", \"args\": [1], \"local\": [1], \"groups\": [1]}"), "must be a name or an object");
-    refused(ONE("{\"kernel\": \"k\", \"args\": [{\"value\": 1}], \"local\": [1], \"groups\": [1]}"), "\"type\" is missing");
+    refused(ONE("{\"kernel\": \"k\", \"args\": [{\"value\": 1}], \"local\": [1], \"groups\": [1]}"),
+            "\"type\" is missing");
     refused(ONE("{\"kernel\": \"k\", \"args\": [{\"value\": 1, \"local\": 4}], \"local\": [1], \"groups\": [1]}"),
             "exactly one of");
     refused(ONE("{\"kernel\": \"k\", \"args\": [{\"value\": 1, \"type\": \"i31\"}], \"local\": [1], \"groups\": [1]}"),
@@ -192,7 +197,8 @@ static void refuses_bad_launches(void **state)
     refused(ONE("{\"kernel\": \"k\", \"args\": [], \"groups\": [1]}"), "needs \"local\"");
     refused(ONE("{\"kernel\": \"k\", \"args\": [], \"local\": [1,1,1,1], \"groups\": [1]}"), "a list of 1 to 3 sizes");
     refused(ONE("{\"kernel\": \"k\", \"local\": [1], \"groups\": [1]}"), "\"args\" is missing");
-    refused(ONE("{\"kernel\": \"k k\", \"args\": [], \"local\": [1], \"groups\": [1]}"), "cannot be the name of a kernel");
+    refused(ONE("{\"kernel\": \"k k\", \"args\": [], \"local\": [1], \"groups\": [1]}"),
+            "cannot be the name of a kernel");
     refused(ONE("{\"kernal\": \"k\"}"), "did you mean \"kernel\"?");
     refused(ONE("{\"kernel\": \"kk\", \"args\": [], \"local\": [1], \"groups\": [1]}"),
             "launches[0].kernel: no kernel kk in the source; did you mean k; it defines k");
@@ -232,7 +238,8 @@ static void checks_signatures(void **state)
     (void)state;
     const char *count = "takes 2 arguments, but the launch passes 1";
     checks("\"A\"", "kernel void k(global float *A, int n) { }", count);
-    checks("\"A\"", "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid k(__global float *A,\nint n)\n{ }", count);
+    checks("\"A\"", "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid k(__global float *A,\nint n)\n{ }",
+           count);
     checks("\"A\"", "kernel void k(global float *A /*, int b */ // , int c\n, int n) { }", count);
     checks("", "kernel void k(void) { }", NULL);
     checks("", "kernel void k() { }", NULL);
@@ -268,7 +275,8 @@ static void checks_signatures(void **state)
     checks("\"A\"", "kernel void k(${vec(T, TM)} A, int n) { }", NULL);
     checks("\"A\", \"M\"", "kernel void k(global ${T} *${\"A, int m\"}) { }", NULL);
     checks_in("cuda", "\"A\", {\"local\": 4}",
-           "extern \"C\" __global__ void __launch_bounds__(64) k(float *local, long long n) { }", "takes 2 arguments, but the launch passes 1");
+              "extern \"C\" __global__ void __launch_bounds__(64) k(float *local, long long n) { }",
+              "takes 2 arguments, but the launch passes 1");
     checks_in("cuda", "\"A\", \"M\", {\"local\": 4}", "__global__ void k(float *local, long long n) { }", "argument 2");
     checks_in("cuda", "\"A\", \"M\"", "template <int X> __global__ void k(float *local, int n) { }", NULL);
 }
@@ -468,16 +476,11 @@ static void finds_templates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_template),
-        cmocka_unit_test(reads_64_bit_indices),
-        cmocka_unit_test(refuses_bad_front_matter),
-        cmocka_unit_test(refuses_bad_params),
-        cmocka_unit_test(refuses_bad_expressions),
-        cmocka_unit_test(refuses_bad_launches),
-        cmocka_unit_test(checks_signatures),
-        cmocka_unit_test(sets_and_prints_configurations),
-        cmocka_unit_test(rejects_with_the_reason),
-        cmocka_unit_test(loads_sidecars),
+        cmocka_unit_test(reads_a_template),         cmocka_unit_test(reads_64_bit_indices),
+        cmocka_unit_test(refuses_bad_front_matter), cmocka_unit_test(refuses_bad_params),
+        cmocka_unit_test(refuses_bad_expressions),  cmocka_unit_test(refuses_bad_launches),
+        cmocka_unit_test(checks_signatures),        cmocka_unit_test(sets_and_prints_configurations),
+        cmocka_unit_test(rejects_with_the_reason),  cmocka_unit_test(loads_sidecars),
         cmocka_unit_test(finds_templates),
     };
     return cmocka_run_group_tests(tests, load_task, free_task);
