@@ -172,6 +172,7 @@ static void refuses_bad_expressions(void **state)
     refused(TEXT("", KERNEL "${M}"), "M is a dim, which has no value when text is made");
     refused(TEXT("", KERNEL "${device.compute_units}"), "one text serves every device");
     refused(TEXT("", KERNEL "${alpha}"), "pass it to the kernel as an argument");
+    refused(TEXT("", KERNEL "\n// \xff\n"), "k.cl:9:1: a byte here is not UTF-8");
     refused(TEXT("", KERNEL "//@if SPEC\n"), "k.cl:8:1: //@if is never closed");
     template_free(good(TEXT(SPECIALIZE, KERNEL "//@if SPEC\nint x[${M}];\n//@end\n")));
 }
@@ -415,6 +416,13 @@ static void loads_sidecars(void **state)
     put("junk.kw.json", SIDE("") "x");
     assert_int_equal(load("junk.kw.json", &p, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "junk.kw.json:2:"));
+    put("own.cl", "// \xe9t\xe9\n" OWN); /* comments of old kernels have all encodings */
+    assert_int_equal(load("own.kw.json", &p, &err), KW_OK);
+    template_free(p);
+    put("own.cl", OWN "\n\xe9");
+    assert_int_equal(load("own.kw.json", &p, &err), KW_BAD_INPUT);
+    assert_non_null(strstr(err.message, "own.cl:3:1: a byte here is not UTF-8"));
+    put("own.cl", OWN);
     put("dir.kw.json", SIDE(", \"directives\": true, \"sources\": [\"own.cl\"]"));
     assert_int_equal(load("dir.kw.json", &p, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "own.cl:1:"));
