@@ -400,14 +400,13 @@ static void replace_type_symbols(const task *t, char *text)
     }
 }
 
-/* Comments removed; in raw text the directives, which are comments, stay visible as $. */
-static char *prepare(const task *t, const char *text, bool raw)
+/* Comments removed; the directives, which are comments, stay visible as $. */
+static char *prepare_raw(const task *t, const char *text)
 {
     char *copy = mem_strdup(text);
-    for (char *at = copy; raw && (at = strstr(at, "//@")) != NULL;)
+    for (char *at = copy; (at = strstr(at, "//@")) != NULL;)
         memcpy(at, "$ $", 3);
-    if (raw)
-        replace_type_symbols(t, copy);
+    replace_type_symbols(t, copy);
     strb out = STRB_INIT;
     source_strip(copy, &out);
     free(copy);
@@ -421,17 +420,17 @@ kw_code template_check_kernels(const char *text, bool raw, language lang, const 
 {
     if (strchr(options, ',') != NULL || strstr(options, "-include") != NULL)
         return KW_OK; /* -D could define anything */
-    char *stripped = prepare(t, text, raw);
+    char *prepared = raw ? prepare_raw(t, text) : NULL;
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < n_launches; i++) {
         value never;
         if (launches[i].when != NULL && expr_is_constant(launches[i].when, &never) && never.kind == VALUE_BOOL &&
             !never.as.boolean)
             continue;
-        code = check_launch(stripped, raw, lang, t, types, &launches[i], err);
+        code = check_launch(raw ? prepared : text, raw, lang, t, types, &launches[i], err);
         if (code != KW_OK && launch != NULL)
             *launch = i;
     }
-    free(stripped);
+    free(prepared);
     return code;
 }
