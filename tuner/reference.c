@@ -143,12 +143,13 @@ static kw_code compile(const task *t, const char *source_path, const char *out_p
 /* Into names of this process's own, then renamed: two workers may do the same at once. */
 static kw_code build(const task *t, const char *folder, const char *library, kw_error *err)
 {
-    strb source = STRB_INIT, made = STRB_INIT;
+    strb source = STRB_INIT, made = STRB_INIT, text = STRB_INIT;
+    strb_printf(&text, "#line 1 \"reference.c\"\n%s", t->reference_source); /* messages name the user's file */
     strb_printf(&source, "%s.%ld.c", library, (long)getpid());
     strb_printf(&made, "%s.%ld.so", library, (long)getpid());
     kw_code code = fs_make_folders(folder, err);
     if (code == KW_OK)
-        code = fs_write(strb_text(&source), t->reference_source, strlen(t->reference_source), err);
+        code = fs_write(strb_text(&source), text.data, text.length, err);
     if (code == KW_OK)
         code = compile(t, strb_text(&source), strb_text(&made), err);
     if (code == KW_OK && rename(strb_text(&made), library) != 0)
@@ -157,6 +158,7 @@ static kw_code build(const task *t, const char *folder, const char *library, kw_
     unlink(strb_text(&made));
     strb_clear(&source);
     strb_clear(&made);
+    strb_clear(&text);
     return code;
 }
 

@@ -258,10 +258,22 @@ static void describe_box(const tensor_layout *l, const verify_verdict *v, strb *
     }
 }
 
+/* NaN has a sign that says nothing, and every C library prints it in its own way. */
+static void print_value(double x, strb *out)
+{
+    if (isnan(x))
+        strb_add(out, "nan");
+    else
+        strb_printf(out, "%.9g", x);
+}
+
 void verify_describe(const char *tensor, const tensor_layout *l, const verify_verdict *v, strb *out)
 {
     verify_name_element(tensor, l, v->first, out);
-    strb_printf(out, " is %.9g, expected %.9g", v->got, v->expected);
+    strb_add(out, " is ");
+    print_value(v->got, out);
+    strb_add(out, ", expected ");
+    print_value(v->expected, out);
     if (v->bound > 0 && isfinite(v->got) && isfinite(v->expected))
         strb_printf(out, " (off by %.3g, allowed %.3g)", fabs(v->got - v->expected), v->bound);
     else if (v->bound == 0)

@@ -216,6 +216,9 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
 {
     kw_reference_fn *reference;
     kw_error err;
+    tensor_layout layouts[TASK_MAX_TENSORS];
+    if (!run_layouts(r, c, layouts))
+        return false;
     if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
         return run_fatal(r, &err);
     if (case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err) != KW_OK) {
@@ -348,9 +351,6 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output)
     buffer_set *set = NULL;
     if (good) {
         run_announce(r, r->stage);
-        good = run_check_memory(r, data->layout, &c->plan);
-    }
-    if (good) {
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
         good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
     }

@@ -57,8 +57,9 @@ bool run_fail(run *r, outcome o, const char *format, ...) KW_PRINTF(3, 4);
 bool run_fatal(run *r, const kw_error *err);
 /* A call of the device layer failed: outcome by the fault. `what` says what was being done. */
 bool run_device_failed(run *r, const kw_error *err, const char *what);
-/* Could the device ever hold this? Says how much is needed and how much there is. */
-bool run_check_memory(run *r, const tensor_layout *layouts, const plan *p);
+/* Layouts of the case's tensors. Fails when the device could never hold them and the temporaries: says how much is
+ * needed and how much there is. */
+bool run_layouts(run *r, const job_case *c, tensor_layout *out);
 double run_ms(const run *r); /* since the job was received */
 
 /* worker_job.c */

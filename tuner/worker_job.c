@@ -113,12 +113,9 @@ static bool launch_once(run *r, const job_case *c)
 {
     tensor_layout layouts[TASK_MAX_TENSORS];
     kw_error err;
-    for (size_t i = 0; i < r->job->task->n_tensors; i++)
-        if (layout_of(r->job->task, &r->job->types, &c->shape, i, &layouts[i], &err) != KW_OK)
-            return run_fatal(r, &err);
     if (c->plan.n_launches == 0)
         return true;
-    if (!run_check_memory(r, layouts, &c->plan))
+    if (!run_layouts(r, c, layouts))
         return false;
     buffer_set *set = buffers_new(r->device, r->job->task, layouts, &c->plan, NULL, &err);
     if (!set)

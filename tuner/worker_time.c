@@ -60,8 +60,6 @@ static bool make_sets(bench *b)
 {
     run *r = b->run;
     kw_error err;
-    if (!run_check_memory(r, b->data->layout, &b->c->plan))
-        return false;
     b->probe = buffers_new(r->device, r->job->task, b->data->layout, &b->c->plan, NULL, &err);
     if (!b->probe)
         return run_device_failed(r, &err, "memory for the tensors");
