@@ -386,12 +386,28 @@ static kw_code check_launch(const char *text, bool raw, language lang, const tas
     return code;
 }
 
+/* ${T} of a type symbol stands for one word, so in raw text T can take its place. */
+static void replace_type_symbols(const task *t, char *text)
+{
+    for (char *at = strstr(text, "${"); at != NULL; at = strstr(at + 2, "${")) {
+        for (size_t i = 0; i < t->n_types; i++) {
+            size_t n = strlen(t->types[i].symbol);
+            if (strncmp(at + 2, t->types[i].symbol, n) == 0 && at[2 + n] == '}') {
+                at[0] = at[1] = at[2 + n] = ' ';
+                break;
+            }
+        }
+    }
+}
+
 /* Comments removed; in raw text the directives, which are comments, stay visible as $. */
-static char *prepare(const char *text, bool raw)
+static char *prepare(const task *t, const char *text, bool raw)
 {
     char *copy = mem_strdup(text);
     for (char *at = copy; raw && (at = strstr(at, "//@")) != NULL;)
         memcpy(at, "$ $", 3);
+    if (raw)
+        replace_type_symbols(t, copy);
     strb out = STRB_INIT;
     source_strip(copy, &out);
     free(copy);
@@ -405,7 +421,7 @@ kw_code template_check_kernels(const char *text, bool raw, language lang, const 
 {
     if (strchr(options, ',') != NULL || strstr(options, "-include") != NULL)
         return KW_OK; /* -D could define anything */
-    char *stripped = prepare(text, raw);
+    char *stripped = prepare(t, text, raw);
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < n_launches; i++) {
         value never;
