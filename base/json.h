@@ -36,7 +36,9 @@ const char *json_kind_name(json_kind kind);
 /* Members and items, in the order of the text. Borrowed from the parent. */
 const json *json_get(const json *object, const char *key); /* NULL if absent or not an object */
 size_t json_count(const json *array_or_object);
-const json *json_at(const json *array_or_object, size_t i);
+const json *json_at(const json *array_or_object, size_t i); /* walks from the first: for long ones use the two below */
+const json *json_first(const json *array_or_object);     /* NULL if empty or not a container */
+const json *json_next(const json *item);                 /* NULL after the last */
 const char *json_key(const json *member); /* of an object's member */
 
 /* Plain reads of a value of known kind; no errors: wrong kinds give NULL, 0, false. */
@@ -50,7 +52,8 @@ bool json_int(const json *j, int64_t *out);
  * get_ forms and gives `fallback` for the opt_ forms; a present key of another kind is an error for both. */
 kw_code json_get_int(const json *object, const char *key, const char *where, int64_t *out, kw_error *err);
 kw_code json_get_string(const json *object, const char *key, const char *where, const char **out, kw_error *err);
-kw_code json_opt_int(const json *object, const char *key, const char *where, int64_t fallback, int64_t *out, kw_error *err);
+kw_code json_opt_int(const json *object, const char *key, const char *where, int64_t fallback, int64_t *out,
+                     kw_error *err);
 kw_code json_opt_bool(const json *object, const char *key, const char *where, bool fallback, bool *out, kw_error *err);
 kw_code json_opt_string(const json *object, const char *key, const char *where, const char *fallback, const char **out,
                         kw_error *err);

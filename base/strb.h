@@ -20,7 +20,7 @@ void strb_add(strb *s, const char *text);
 void strb_add_n(strb *s, const char *text, size_t n);
 void strb_add_char(strb *s, char c);
 void strb_printf(strb *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void strb_vprintf(strb *s, const char *format, va_list args);
+void strb_vprintf(strb *s, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void strb_truncate(strb *s, size_t length);
 const char *strb_text(const strb *s);                      /* never NULL; valid until the next change */
 char *strb_take(strb *s);                                  /* caller frees; s is empty afterwards */

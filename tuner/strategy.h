@@ -37,6 +37,9 @@ const strategy_ops *strategy_find(const char *name, kw_error *err); /* unknown: 
 strategy *strategy_start(const strategy_ops *ops, const space *s, const strategy_options *o);
 void strategy_known(strategy *st, const uint32_t *config, bool ok, double time_ns); /* tell without ask */
 bool strategy_ask(strategy *st, uint32_t *config);
+/* The caller itself proposes this valid configuration (a default) and will tell about it. False if it was proposed or
+ * is known already. */
+bool strategy_claim(strategy *st, const uint32_t *config);
 void strategy_tell(strategy *st, const uint32_t *config, bool ok, double time_ns);
 void strategy_stop(strategy *st);
 

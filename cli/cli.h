@@ -1,0 +1,38 @@
+/* What the subcommands share. Each subcommand is one file with no logic of its own and one row in main.c. */
+#ifndef KERNWRIGHT_CLI_CLI_H
+#define KERNWRIGHT_CLI_CLI_H
+
+#include "base/error.h"
+#include "codegen/task.h"
+#include "codegen/template.h"
+#include "tuner/evaluator.h"
+#include "tuner/store.h"
+#include "tuner/tune.h"
+
+#include <stdbool.h>
+
+typedef struct command {
+    const char *name;
+    const char *summary;             /* one line for the list */
+    const char *usage;               /* the whole text of `kernwright NAME --help` */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+} command;
+
+int cli_check(int argc, char **argv);
+int cli_devices(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+int cli_emit(int argc, char **argv);
+int cli_expand(int argc, char **argv);
+int cli_new(int argc, char **argv);
+int cli_results(int argc, char **argv);
+int cli_space(int argc, char **argv);
+int cli_tasks(int argc, char **argv);
+int cli_templates(int argc, char **argv);
+int cli_time(int argc, char **argv);
+int cli_tune(int argc, char **argv);
+int cli_worker(int argc, char **argv);
+
+/* Prints "kernwright COMMAND: message" on standard error and returns the exit code of err. */
+int cli_fail(const char *command, const kw_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* The dispatch-header writer: model in, text of kw_NAME.h out. The interface of the emitted header is
+ * docs/header.md. Same model, same bytes. */
+#ifndef KERNWRIGHT_CODEGEN_HEADER_H
+#define KERNWRIGHT_CODEGEN_HEADER_H
+
+#include "base/error.h"
+#include "base/strb.h"
+#include "codegen/task.h"
+#include "codegen/variant.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct header_device {
+    const char *key;          /* "nvidia/sm_90/h200/132" */
+    const char *provenance;   /* one line for people: device name, driver, dates, sample counts */
+    int default_variant;      /* best general variant on this device; -1: the model's */
+} header_device;
+
+/* Exact layer: this variant for this shape on this device. */
+typedef struct header_row {
+    int device;
+    int64_t dims[TASK_MAX_DIMS]; /* key dims only are compared */
+    int variant;
+    float expected_regret;    /* >= 1: expected time over the best known; 1 for a winner */
+} header_row;
+
+typedef struct header_model {
+    const task *task;
+    task_types types;
+    const char *prefix;       /* "kw_" */
+    const variant *const *variants;
+    size_t n_variants;
+    const char *const *variant_notes; /* per variant: "verified: general, ..." for its comment; may be NULL */
+    const header_device *devices;
+    size_t n_devices;
+    const header_row *rows;   /* any order; duplicates of (device, key dims) are an error */
+    size_t n_rows;
+    int default_variant;      /* general, is_fallback; always there */
+    const char *tool_version;
+} header_model;
+
+kw_code header_write(const header_model *m, strb *out, kw_error *err);
+
+#endif

@@ -1,0 +1,228 @@
+#include "tuner/cases.h"
+
+#include "base/counter_rng.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A case above this many operations or elements is compared by samples and with the trusted output. */
+#define FULL_REFERENCE_OPERATIONS 1e8
+#define FULL_REFERENCE_ELEMENTS (1u << 22)
+/* Small shapes stay below these, so that a hidden shape costs a worker milliseconds. */
+#define SMALL_OPERATIONS 8e6
+#define SMALL_ELEMENTS (1u << 19)
+#define RANDOM_TRIES 4000
+#define GENERAL_RANDOM 20
+#define HIDDEN_SHAPES 3
+
+kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,
+                         const variant *trusted, uint64_t seed, kw_error *err)
+{
+    memset(s, 0, sizeof *s);
+    s->task = t;
+    s->types = types;
+    s->limits = limits;
+    s->trusted = trusted;
+    s->seed = seed;
+    if (!t->edge_shapes_file)
+        return KW_OK;
+    return task_shapes_load(t, t->edge_shapes_file, &s->edges, &s->n_edges, err);
+}
+
+void case_source_clear(case_source *s)
+{
+    free(s->edges);
+    memset(s, 0, sizeof *s);
+}
+
+/* Operations and elements of a shape; infinite if they overflow. */
+static void cost_of(const case_source *s, const task_shape *shape, double *operations, double *elements)
+{
+    *elements = 0;
+    for (size_t i = 0; i < s->task->n_tensors; i++) {
+        uint64_t n;
+        kw_error ignored;
+        if (task_tensor_elements(s->task, s->types, shape, i, &n, &ignored) != KW_OK)
+            *elements = INFINITY;
+        else
+            *elements += (double)n;
+    }
+    double flops = task_flops(s->task, s->types, shape);
+    *operations = isnan(flops) ? *elements : flops;
+}
+
+static bool is_small(const case_source *s, const task_shape *shape)
+{
+    double operations, elements;
+    cost_of(s, shape, &operations, &elements);
+    return operations <= SMALL_OPERATIONS && elements <= SMALL_ELEMENTS;
+}
+
+/* The k-th combination of scalar values, counted like digits; 0 is the timed one. */
+static void scalars_of(const task *t, size_t k, double *out)
+{
+    for (size_t i = 0; i < t->n_scalars; i++) {
+        out[i] = t->scalars[i].values[k % t->scalars[i].n_values];
+        k /= t->scalars[i].n_values;
+    }
+}
+
+static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal, distribution d,
+                         job_case *out, kw_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->shape = *shape;
+    scalars_of(s->task, ordinal, out->scalars);
+    out->dist = d;
+    out->seed = counter_mix(s->seed ^ (0x5eedu + ordinal));
+    kw_code code = plan_make(v, shape, out->scalars, s->limits, &out->plan, err);
+    if (code != KW_OK)
+        return code;
+    double operations, elements;
+    cost_of(s, shape, &operations, &elements);
+    out->sampled = operations > FULL_REFERENCE_OPERATIONS || elements > FULL_REFERENCE_ELEMENTS;
+    if (out->sampled && s->trusted && variant_fits(s->trusted, shape, s->limits, NULL) &&
+        plan_make(s->trusted, shape, out->scalars, s->limits, &out->trusted_plan, NULL) != KW_OK)
+        out->trusted_plan.n_launches = 0;
+    return KW_OK;
+}
+
+/* Dims are drawn from ranges that tiles meet in different ways: anything small, powers of two, multiples of 8, one off a
+ * power of two. Constants of a specialised variant stay. */
+static void random_shape(const case_source *s, const variant *v, uint64_t draw, task_shape *out)
+{
+    memset(out, 0, sizeof *out);
+    out->weight = 1;
+    for (size_t d = 0; d < s->task->n_dims; d++) {
+        const task_dim *dim = &s->task->dims[d];
+        uint64_t r = counter_rng_u64(s->seed, 977 + draw, d);
+        int64_t power = (int64_t)1 << (r >> 8) % 10, x;
+        switch (r % 8) {
+        case 0:
+        case 1:
+            x = 1 + (int64_t)((r >> 16) % 200);
+            break;
+        case 2:
+        case 3:
+            x = power;
+            break;
+        case 4:
+            x = power + ((r >> 20) & 1 ? 1 : -1);
+            break;
+        default:
+            x = 8 * (1 + (int64_t)((r >> 16) % 40));
+        }
+        if (x < dim->min)
+            x = dim->min;
+        if (x > dim->max)
+            x = dim->max;
+        out->dims[d] = x;
+        if (v && v->fixed_dims[d] >= 0)
+            out->dims[d] = v->fixed_dims[d];
+    }
+    /* Strides and the like follow from the others. */
+    value env[256];
+    if ((size_t)expr_scope_size(s->task->scope) > sizeof env / sizeof *env)
+        return;
+    memset(env, 0, sizeof env);
+    task_fill(s->task, s->types, out, NULL, env);
+    for (size_t d = 0; d < s->task->n_dims; d++)
+        if (s->task->dims[d].fallback)
+            expr_eval_int(s->task->dims[d].fallback, env, &out->dims[d], NULL);
+}
+
+static bool same_dims(const case_source *s, const task_shape *a, const task_shape *b)
+{
+    return memcmp(a->dims, b->dims, s->task->n_dims * sizeof *a->dims) == 0;
+}
+
+static bool seen(const case_source *s, const job_case *cases, size_t n, const task_shape *shape)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same_dims(s, &cases[i].shape, shape))
+            return true;
+    return false;
+}
+
+/* Up to `wanted` random shapes that v takes. The draws are the same for every variant. */
+static size_t add_random(const case_source *s, const variant *v, size_t wanted, job_case *cases, size_t *n)
+{
+    size_t found = 0;
+    for (uint64_t draw = 0; draw < RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
+        task_shape shape;
+        random_shape(s, v, draw, &shape);
+        if (!is_small(s, &shape) || !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape))
+            continue;
+        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
+            found++;
+            ++*n;
+        }
+    }
+    return found;
+}
+
+/* The first edge shape of some size: a smoke test that more than one work-item takes part in. */
+static void add_smoke(const case_source *s, const variant *v, job_case *cases, size_t *n)
+{
+    for (size_t i = 0; i < s->n_edges; i++) {
+        double operations, elements;
+        cost_of(s, &s->edges[i], &operations, &elements);
+        if (elements < 64 || !is_small(s, &s->edges[i]) || !variant_fits(v, &s->edges[i], s->limits, NULL))
+            continue;
+        if (make_case(s, v, &s->edges[i], *n, DIST_NORMAL, &cases[*n], NULL) == KW_OK) {
+            ++*n;
+            return;
+        }
+    }
+}
+
+kw_code cases_target_only(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
+                          kw_error *err)
+{
+    kw_code code = make_case(s, v, target, 0, DIST_NORMAL, &cases[*n], err);
+    if (code == KW_OK)
+        ++*n;
+    return code;
+}
+
+kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
+                         kw_error *err)
+{
+    *n = 0;
+    add_smoke(s, v, cases, n);
+    size_t smoke = *n;
+    size_t hidden = add_random(s, v, HIDDEN_SHAPES, cases, n);
+    if (smoke + hidden == 0) {
+        /* Every dim is a constant: the target with other inputs is all there is to try. */
+        kw_code code = make_case(s, v, target, 0, DIST_INTEGERS, &cases[*n], err);
+        if (code != KW_OK)
+            return code;
+        cases[*n].seed = counter_mix(s->seed ^ 0xc0de);
+        ++*n;
+    }
+    return cases_target_only(s, v, target, cases, n, err);
+}
+
+kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete, kw_error *err)
+{
+    *n = 0;
+    *complete = true;
+    for (size_t d = 0; d < s->task->n_dims; d++)
+        if (v->fixed_dims[d] >= 0)
+            *complete = false;
+    for (size_t i = 0; i < s->n_edges && *n < JOB_MAX_CASES - GENERAL_RANDOM - 1; i++) {
+        if (!variant_fits(v, &s->edges[i], s->limits, NULL))
+            continue;
+        kw_code code = make_case(s, v, &s->edges[i], *n, (distribution)(*n % DIST_COUNT), &cases[*n], err);
+        if (code != KW_OK)
+            return code;
+        ++*n;
+    }
+    if (add_random(s, v, GENERAL_RANDOM, cases, n) < GENERAL_RANDOM)
+        *complete = false;
+    if (*n == 0)
+        return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");
+    return KW_OK;
+}

@@ -1,0 +1,401 @@
+#include "tuner/evaluator.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "tuner/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_COMPILE_MS 120000
+#define DEFAULT_RUN_MS 60000
+
+/* Worker 0 verifies and times; the others compile. */
+enum { TIMING_WORKER = 0 };
+
+typedef enum candidate_state { WAITING, COMPILING, COMPILED, RUNNING, FINISHED } candidate_state;
+
+typedef struct queue {
+    candidate *first, *last;
+    size_t n;
+} queue;
+
+struct evaluator {
+    evaluator_options options;
+    pool *pool;
+    device_info device;
+    queue waiting, compiled, finished;
+    candidate **by_worker; /* what each worker is at */
+    size_t n_workers, in_compile;
+    candidate *on_timing;
+    size_t pending;
+    int64_t next_id;
+    bool compile_phase;    /* CPU devices: compiling now, timing has to wait */
+    size_t phase_compiled; /* candidates compiled in this phase */
+    job_case *cases;       /* JOB_MAX_CASES, scratch */
+};
+
+static void push(queue *q, candidate *c)
+{
+    c->next = NULL;
+    if (q->last)
+        q->last->next = c;
+    else
+        q->first = c;
+    q->last = c;
+    q->n++;
+}
+
+static candidate *pop(queue *q)
+{
+    candidate *c = q->first;
+    if (!c)
+        return NULL;
+    q->first = c->next;
+    if (!q->first)
+        q->last = NULL;
+    q->n--;
+    return c;
+}
+
+static void finish(evaluator *e, candidate *c)
+{
+    c->state = FINISHED;
+    push(&e->finished, c);
+}
+
+/* ---- sending ---- */
+
+static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
+{
+    switch (c->kind) {
+    case CANDIDATE_GENERAL:
+        return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+    case CANDIDATE_RETIME:
+        *n = 0;
+        return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
+    case CANDIDATE_TARGET:
+        break;
+    }
+    return cases_for_target(c->cases, c->variant, &c->target, e->cases, n, err);
+}
+
+static job_mode mode_of(const candidate *c)
+{
+    switch (c->kind) {
+    case CANDIDATE_GENERAL:
+        return JOB_VERIFY;
+    case CANDIDATE_RETIME:
+        return JOB_TIME;
+    case CANDIDATE_TARGET:
+        break;
+    }
+    return JOB_EVALUATE;
+}
+
+/* false when the job cannot even be made: then the candidate is finished. */
+static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
+{
+    kw_error err;
+    size_t n = 0;
+    kw_error_clear(&err);
+    if (make_cases(e, c, &n, &err) != KW_OK) {
+        c->record.outcome = OUTCOME_REJECTED;
+        c->record.stage = STAGE_EXPAND;
+        c->record.detail = mem_strdup(err.message);
+        finish(e, c);
+        return false;
+    }
+    const variant *v = c->variant, *trusted = c->cases->trusted;
+    job j;
+    memset(&j, 0, sizeof j);
+    j.id = c->id;
+    j.device = e->device.spec;
+    j.mode = compile_only ? JOB_COMPILE : mode_of(c);
+    j.lang = v->lang;
+    j.source = v->source;
+    j.options = v->options;
+    j.task = v->task;
+    j.types = v->types;
+    j.cases = e->cases;
+    j.n_cases = n;
+    j.timing.cold = e->options.cold;
+    j.timing.min_samples = 7;
+    j.timing.max_ns = 2000000000;
+    j.timing.hopeless_ns = c->hopeless_ns;
+    j.limits.compile_ms = e->options.compile_ms;
+    j.limits.run_ms = e->options.run_ms;
+    if (trusted && !compile_only) {
+        j.trusted_source = trusted->source;
+        j.trusted_options = trusted->options;
+    }
+    strb line = STRB_INIT;
+    job_print(&j, &line);
+    c->sent_ns = clock_now_ns();
+    c->worker = worker;
+    e->by_worker[worker] = c;
+    pool_submit(e->pool, worker, c->id, strb_text(&line), line.length, j.limits);
+    strb_clear(&line);
+    return true;
+}
+
+static bool is_cpu(const evaluator *e)
+{
+    return e->device.limits.is_cpu != 0;
+}
+
+static size_t compile_batch(const evaluator *e)
+{
+    return 2 * (e->n_workers - 1);
+}
+
+static void start_compiles(evaluator *e)
+{
+    for (size_t w = 1; w < e->n_workers && e->waiting.first; w++) {
+        if (!pool_is_idle(e->pool, w))
+            continue;
+        if (is_cpu(e) && e->phase_compiled + e->in_compile >= compile_batch(e))
+            return;
+        candidate *c = pop(&e->waiting);
+        c->state = COMPILING;
+        if (send(e, c, w, true))
+            e->in_compile++;
+    }
+}
+
+static void start_timing(evaluator *e)
+{
+    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER)) {
+        candidate *c = pop(&e->compiled);
+        if (!c)
+            return;
+        c->state = RUNNING;
+        if (send(e, c, TIMING_WORKER, false))
+            e->on_timing = c;
+    }
+}
+
+/* Re-timing and general verification use what is compiled already. */
+static bool skips_compile(const evaluator *e, const candidate *c)
+{
+    return e->n_workers == 1 || c->kind != CANDIDATE_TARGET;
+}
+
+static void schedule(evaluator *e)
+{
+    while (e->waiting.first && skips_compile(e, e->waiting.first))
+        push(&e->compiled, pop(&e->waiting));
+    if (!is_cpu(e)) {
+        start_compiles(e);
+        start_timing(e);
+        return;
+    }
+    if (e->compile_phase) {
+        if (!e->on_timing)
+            start_compiles(e);
+        bool full = e->phase_compiled >= compile_batch(e) || !e->waiting.first;
+        if (e->in_compile == 0 && full && e->compiled.first)
+            e->compile_phase = false;
+    }
+    if (!e->compile_phase) {
+        start_timing(e);
+        if (!e->on_timing && !e->compiled.first) {
+            e->compile_phase = true;
+            e->phase_compiled = 0;
+            start_compiles(e);
+        }
+    }
+}
+
+/* ---- receiving ---- */
+
+static void trace_record(evaluator *e, const candidate *c, const job_record *r, size_t worker)
+{
+    const char *name = c->variant->template_name;
+    struct {
+        const char *what;
+        double start_ms, ms;
+    } parts[] = {{"compile", r->compile_start_ms, r->compile_ms},
+                 {"verify", r->verify_start_ms, r->verify_ms},
+                 {"time", r->time_start_ms, r->time_ms}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!(parts[i].ms > 0))
+            continue;
+        int64_t from = c->sent_ns + (int64_t)(parts[i].start_ms * 1e6);
+        trace_add(e->options.trace, worker + 1, parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6), 1);
+    }
+}
+
+static void take_record(job_record *to, job_record *from)
+{
+    job_record_clear(to);
+    *to = *from;
+    memset(from, 0, sizeof *from);
+}
+
+static void compile_done(evaluator *e, candidate *c, job_record *r)
+{
+    e->in_compile--;
+    e->phase_compiled++;
+    bool ok = r->outcome == OUTCOME_OK;
+    take_record(&c->record, r);
+    if (!ok) {
+        finish(e, c);
+        return;
+    }
+    c->state = COMPILED;
+    push(&e->compiled, c);
+}
+
+/* The real compile time and the compiler's figures are those of the first build; the second came from a cache. */
+static void timing_done(evaluator *e, candidate *c, job_record *r)
+{
+    e->on_timing = NULL;
+    if (c->record.compile_ms > 0) {
+        r->compile_ms = c->record.compile_ms;
+        r->registers = c->record.registers >= 0 ? c->record.registers : r->registers;
+        r->spill_bytes = c->record.spill_bytes >= 0 ? c->record.spill_bytes : r->spill_bytes;
+        r->local_bytes = c->record.local_bytes >= 0 ? c->record.local_bytes : r->local_bytes;
+    }
+    take_record(&c->record, r);
+    finish(e, c);
+}
+
+static void on_event(const pool_event *event, void *cookie)
+{
+    evaluator *e = cookie;
+    if (event->kind != POOL_DONE || event->worker >= e->n_workers)
+        return;
+    candidate *c = e->by_worker[event->worker];
+    if (!c || c->id != event->job) {
+        job_record_clear(event->record);
+        return;
+    }
+    e->by_worker[event->worker] = NULL;
+    trace_record(e, c, event->record, event->worker);
+    if (event->worker == TIMING_WORKER)
+        timing_done(e, c, event->record);
+    else
+        compile_done(e, c, event->record);
+}
+
+/* ---- life ---- */
+
+static size_t compile_workers(const evaluator *e, int wanted)
+{
+    if (wanted >= 0)
+        return (size_t)wanted;
+    int64_t cores = pool_hello(e->pool)->physical_cores;
+    if (cores < 1)
+        cores = 1;
+    if (!is_cpu(e) && cores > 1)
+        cores--; /* the timing worker's core: a driver that polls keeps it busy */
+    return (size_t)cores;
+}
+
+kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_error *err)
+{
+    *out = NULL;
+    evaluator *e = mem_calloc(1, sizeof *e);
+    e->options = *options;
+    e->compile_phase = true;
+    e->n_workers = 1;
+    if (e->options.compile_ms <= 0)
+        e->options.compile_ms = DEFAULT_COMPILE_MS;
+    if (e->options.run_ms <= 0)
+        e->options.run_ms = DEFAULT_RUN_MS;
+    e->cases = mem_calloc(JOB_MAX_CASES, sizeof *e->cases);
+    e->by_worker = mem_calloc(1, sizeof *e->by_worker);
+    pool_options po = {.worker_command = options->worker_command, .n_workers = 1};
+    kw_code code = pool_start(&po, on_event, e, &e->pool, err);
+    if (code == KW_OK) {
+        const message *hello = pool_hello(e->pool);
+        size_t index = 0;
+        if (hello->n_devices == 0)
+            code = kw_error_set(err, KW_ENVIRONMENT, "no compute device: %s",
+                                hello->note[0] ? hello->note : "the worker lists none");
+        else
+            code = device_choose(hello->devices, hello->n_devices, options->device, &index, err);
+        if (code == KW_OK)
+            e->device = hello->devices[index];
+    }
+    if (code != KW_OK) {
+        evaluator_close(e);
+        return code;
+    }
+    e->n_workers = 1 + compile_workers(e, options->compile_workers);
+    e->by_worker = mem_realloc(e->by_worker, e->n_workers * sizeof *e->by_worker);
+    memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
+    pool_grow(e->pool, e->n_workers);
+    *out = e;
+    return KW_OK;
+}
+
+void evaluator_close(evaluator *e)
+{
+    if (!e)
+        return;
+    pool_stop(e->pool);
+    free(e->cases);
+    free(e->by_worker);
+    free(e);
+}
+
+const device_info *evaluator_device(const evaluator *e)
+{
+    return &e->device;
+}
+
+const message *evaluator_hello(const evaluator *e)
+{
+    return pool_hello(e->pool);
+}
+
+void evaluator_submit(evaluator *e, candidate *c)
+{
+    memset(&c->record, 0, sizeof c->record);
+    c->record.registers = c->record.spill_bytes = c->record.local_bytes = -1;
+    c->general_complete = false;
+    c->id = ++e->next_id;
+    c->state = WAITING;
+    e->pending++;
+    push(&e->waiting, c);
+    schedule(e);
+}
+
+size_t evaluator_pending(const evaluator *e)
+{
+    return e->pending;
+}
+
+size_t evaluator_depth(const evaluator *e)
+{
+    return is_cpu(e) ? 2 * compile_batch(e) + 1 : 2 * e->n_workers + 2;
+}
+
+candidate *evaluator_next(evaluator *e, kw_error *err)
+{
+    kw_error_clear(err);
+    while (e->pending > 0) {
+        schedule(e);
+        candidate *c = pop(&e->finished);
+        if (c) {
+            e->pending--;
+            return c;
+        }
+        if (pool_poll(e->pool, -1, err) != KW_OK)
+            return NULL;
+    }
+    return NULL;
+}
+
+bool evaluator_interrupted(const evaluator *e)
+{
+    return pool_interrupted(e->pool);
+}
+
+int64_t evaluator_restarts(const evaluator *e)
+{
+    return pool_restarts(e->pool);
+}

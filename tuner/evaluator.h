@@ -1,0 +1,72 @@
+/* The evaluator: takes candidates, gives back records. Compiles in parallel ahead of the one worker that verifies and
+ * times, so that a GPU never waits for a compiler; on a CPU device compiling and timing take turns, since they would
+ * disturb each other.
+ */
+#ifndef KERNWRIGHT_TUNER_EVALUATOR_H
+#define KERNWRIGHT_TUNER_EVALUATOR_H
+
+#include "base/error.h"
+#include "codegen/variant.h"
+#include "device/device.h"
+#include "tuner/cases.h"
+#include "tuner/job.h"
+#include "tuner/trace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct evaluator evaluator;
+
+typedef struct evaluator_options {
+    const char *device;         /* as --device; NULL: default choice */
+    const char *worker_command; /* NULL: this program */
+    int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
+    bool cold;
+    int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
+    trace *trace;               /* borrowed; may be NULL */
+} evaluator_options;
+
+/* Starts the first worker and chooses the device from its hello. */
+kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_error *err);
+void evaluator_close(evaluator *e); /* NULL is fine */
+const device_info *evaluator_device(const evaluator *e);
+const message *evaluator_hello(const evaluator *e); /* host, cpu model, all devices */
+
+typedef enum candidate_kind {
+    CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
+    CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
+    CANDIDATE_RETIME   /* time the target again */
+} candidate_kind;
+
+/* Filled and owned by the caller until evaluator_next returns it. */
+typedef struct candidate {
+    candidate_kind kind;
+    const variant *variant;
+    const case_source *cases;   /* borrowed until done */
+    task_shape target;
+    double hopeless_ns;         /* 0: never stop early */
+    void *cookie;
+    /* results */
+    job_record record;          /* caller clears with job_record_clear */
+    bool general_complete;      /* CANDIDATE_GENERAL that came out ok: enough cases for "verified: general" */
+    /* the evaluator's own */
+    struct candidate *next;
+    int64_t id;
+    int state;
+    int64_t sent_ns;
+    size_t worker;
+} candidate;
+
+void evaluator_submit(evaluator *e, candidate *c);
+size_t evaluator_pending(const evaluator *e);
+/* How many candidates should be in flight to keep all workers busy. */
+size_t evaluator_depth(const evaluator *e);
+/* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
+ * KW_ENVIRONMENT when the run is over. */
+candidate *evaluator_next(evaluator *e, kw_error *err);
+/* Interrupted so far? (Ctrl-C between two candidates) */
+bool evaluator_interrupted(const evaluator *e);
+int64_t evaluator_restarts(const evaluator *e);
+
+#endif

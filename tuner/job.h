@@ -1,0 +1,133 @@
+/* The worker protocol: JSON lines on standard input and output of `kernwright worker --stdio`.
+ * docs/protocol.md is its description; this file is its C side. Tensors never travel: they are generated from seeds.
+ *
+ *   worker -> {"type":"hello","protocol":1,"version":..,"pid":..,"host":..,"devices":[..],"note":..}
+ *   coordinator -> {"type":"job","id":..,...}        one at a time
+ *   worker -> {"type":"stage","id":..,"name":"compile"}  written and flushed BEFORE each stage begins
+ *   worker -> {"type":"result","id":..,"record":{..}}
+ *   coordinator closes standard input: the worker ends.
+ */
+#ifndef KERNWRIGHT_TUNER_JOB_H
+#define KERNWRIGHT_TUNER_JOB_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "codegen/task.h"
+#include "codegen/variant.h"
+#include "device/device.h"
+#include "tuner/outcome.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROTOCOL_VERSION 1
+#define JOB_MAX_CASES 64
+
+typedef enum job_mode {
+    JOB_COMPILE,  /* build only (and one launch where the driver compiles at launch): warms the caches */
+    JOB_VERIFY,   /* all cases, no timing */
+    JOB_EVALUATE, /* all cases, then time the last one */
+    JOB_TIME      /* time only the last case; verification of the timed run's output still happens */
+} job_mode;
+
+/* How inputs are drawn; see docs/measurement.md. All respect each tensor's domain. */
+typedef enum distribution {
+    DIST_NORMAL,   /* standard normal */
+    DIST_INTEGERS, /* small integers, exact in the type at small reduction lengths */
+    DIST_LARGE,    /* large magnitudes, mixed signs */
+    DIST_SPARSE,   /* zeros with sparse spikes */
+    DIST_COUNT
+} distribution;
+const char *distribution_name(distribution d);
+
+/* One run of the candidate on one shape. The last case of a job is the target. */
+typedef struct job_case {
+    task_shape shape;
+    double scalars[TASK_MAX_SCALARS];
+    distribution dist;
+    uint64_t seed;
+    plan plan;
+    plan trusted_plan;   /* of the trusted variant; n_launches 0: none */
+    bool sampled;        /* too large for the reference: compare 4,096 random elements, and everything with the trusted output */
+} job_case;
+
+typedef struct job_timing {
+    bool cold;            /* rotate buffers over twice the last-level cache */
+    int min_samples;      /* events: launches timed in a row; batches otherwise */
+    int64_t max_ns;       /* stop timing one candidate after this much device time (at least 3 samples are kept) */
+    double hopeless_ns;   /* stop after 2 samples when both are over this; 0: never */
+} job_timing;
+
+typedef struct job_limits {
+    int64_t compile_ms, run_ms; /* deadlines per stage, enforced by the coordinator; 0: none */
+} job_limits;
+
+typedef struct job {
+    int64_t id;
+    const char *device;  /* spec */
+    job_mode mode;
+    language lang;
+    const char *source, *options;
+    const task *task;
+    task_types types;
+    job_case *cases;
+    size_t n_cases;
+    job_timing timing;
+    job_limits limits;
+    /* The trusted variant for full comparison of sampled cases; NULL source: none. */
+    const char *trusted_source, *trusted_options;
+} job;
+
+/* Timing method of a record: methods are never compared with each other. */
+#define TIMING_VERSION 1
+
+typedef struct job_record {
+    outcome outcome;
+    stage stage;          /* where it ended; STAGE_DONE for ok */
+    char *detail;         /* one or more lines for a person; NULL if none. compile_error: numbered source head and log */
+    double *samples_ns;   /* kept in order */
+    size_t n_samples;
+    size_t n_dropped;     /* non-positive readings */
+    const char *method;   /* "events" or "batch"; NULL if not timed */
+    bool stopped_early;   /* hopeless */
+    double compile_ms, verify_ms, time_ms; /* host wall time of the stages */
+    double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
+    int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
+    size_t cases_passed;
+    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes */
+} job_record;
+
+void job_record_clear(job_record *r);
+
+/* Encoding: one line each, appended to `out` with the newline. */
+void job_print(const job *j, strb *out);
+void job_stage_print(int64_t id, stage s, strb *out);
+void job_record_print(int64_t id, const job_record *r, strb *out);
+/* Decoding of a whole line. The job's strings, task and cases live in `a`; *t is the task it brought (free with task_free). */
+kw_code job_parse(const char *line, size_t length, arena *a, job *out, task **t, kw_error *err);
+
+typedef enum message_type { MESSAGE_HELLO, MESSAGE_STAGE, MESSAGE_RESULT } message_type;
+
+typedef struct message {
+    message_type type;
+    int64_t id;
+    stage stage;          /* MESSAGE_STAGE */
+    job_record record;    /* MESSAGE_RESULT; clear with job_record_clear */
+    /* MESSAGE_HELLO: */
+    char version[32], host[128];
+    char cpu_model[128];
+    int64_t physical_cores;
+    device_info *devices; /* free() */
+    size_t n_devices;
+    char note[512];
+} message;
+
+kw_code message_parse(const char *line, size_t length, message *out, kw_error *err);
+void message_clear(message *m);
+
+/* The worker's main loop (cli/worker.c calls it): until end of input. Returns the exit code. */
+int worker_main(int in_fd, int out_fd);
+
+#endif

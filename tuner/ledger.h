@@ -1,0 +1,47 @@
+/* What is known of each variant for one shape on one device: measurements pooled by source hash, and the rule that
+ * names a winner. The tuning loop fills it as it goes, the dispatch model from the store, so both agree. */
+#ifndef KERNWRIGHT_TUNER_LEDGER_H
+#define KERNWRIGHT_TUNER_LEDGER_H
+
+#include "base/hash.h"
+#include "tuner/outcome.h"
+#include "tuner/stats.h"
+#include "tuner/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct ledger_entry {
+    char source_hash[HASH_HEX_SIZE];
+    char *template_name, *config; /* config: canonical JSON */
+    bool ok;                 /* every measurement so far came out ok */
+    outcome outcome;         /* of the latest that did not, else ok */
+    verified verified;       /* the highest seen */
+    char *method;            /* timing method of the pooled samples; NULL if none. Samples of another method are not pooled:
+                                "batch" wins over "events" where both exist */
+    double *samples;         /* ns, pooled */
+    size_t n_samples, capacity;
+    size_t n_rows;           /* measurements that brought samples */
+    stats_summary time;
+} ledger_entry;
+
+typedef struct ledger {
+    ledger_entry *entries;
+    size_t n, capacity;
+} ledger;
+
+#define LEDGER_INIT {0, 0, 0}
+
+void ledger_clear(ledger *l);
+/* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */
+ledger_entry *ledger_add(ledger *l, const measurement *m);
+ledger_entry *ledger_find(const ledger *l, const char *source_hash);
+/* The winner: lowest median; among those whose interval overlaps the leader's and whose median is within 2% of it, the
+ * lowest source hash. `usable` limits the choice (NULL: any); entries that are not ok or have no time never win.
+ * NULL if there is none. */
+const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_entry *e, void *cookie), void *cookie);
+/* The entries to time again before a winner is named: within `share` (1.05) of the leader's median, best first, at most
+ * `capacity`. */
+size_t ledger_contenders(const ledger *l, double share, const ledger_entry **out, size_t capacity);
+
+#endif

@@ -1,0 +1,116 @@
+#include "tuner/rows.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *json_line(json *j)
+{
+    strb text = STRB_INIT;
+    json_print(j, &text);
+    json_free(j);
+    return strb_take(&text);
+}
+
+void rows_init(rows *r, const evaluator *e, const task *t, const task_types *types, const task_shape *shape, bool cold)
+{
+    memset(r, 0, sizeof *r);
+    r->task = t;
+    r->device = evaluator_device(e);
+    r->mode = cold ? "cold" : "warm";
+    strb text = STRB_INIT;
+    task_types_print(t, types, &text);
+    r->types = strb_take(&text);
+    r->shape = json_line(task_shape_to_json(t, shape));
+    json *scalars = json_new_object();
+    for (size_t i = 0; i < t->n_scalars; i++)
+        json_set_number(scalars, t->scalars[i].name, t->scalars[i].values[0]);
+    r->scalars = json_line(scalars);
+    size_t n = strcspn(r->device->spec, ":");
+    snprintf(r->api, sizeof r->api, "%.*s", (int)n, r->device->spec);
+    snprintf(r->host, sizeof r->host, "%s", evaluator_hello(e)->host);
+    char date[21];
+    clock_utc_text(date);
+    snprintf(r->run, sizeof r->run, "%s-%ld", date, (long)getpid());
+}
+
+void rows_clear(rows *r)
+{
+    free(r->types);
+    free(r->shape);
+    free(r->scalars);
+    memset(r, 0, sizeof *r);
+}
+
+store_query rows_query(const rows *r)
+{
+    store_query q;
+    memset(&q, 0, sizeof q);
+    q.task = r->task->name;
+    q.task_hash = r->task->hash;
+    q.types = r->types;
+    q.shape = r->shape;
+    q.scalars = r->scalars;
+    q.device_key = r->device->key;
+    q.api = r->api;
+    q.mode = r->mode;
+    q.driver = r->device->driver;
+    q.timing_version = TIMING_VERSION;
+    return q;
+}
+
+/* measurement has plain pointers, since rows that come from the store own theirs; a borrowed row is never written to. */
+static char *lend(const char *text)
+{
+    union {
+        const char *in;
+        char *out;
+    } u = {text};
+    return u.out;
+}
+
+measurement rows_make(const rows *r, const variant *v, char *config, const job_record *record, verified verified_level,
+                      char date[21])
+{
+    measurement m;
+    memset(&m, 0, sizeof m);
+    clock_utc_text(date);
+    m.task = lend(r->task->name);
+    m.task_hash = lend(r->task->hash);
+    m.types = r->types;
+    m.shape = r->shape;
+    m.scalars = r->scalars;
+    m.device_key = lend(r->device->key);
+    m.api = lend(r->api);
+    m.mode = lend(r->mode);
+    m.timing_version = TIMING_VERSION;
+    m.source_hash = lend(v->hash);
+    m.template_name = lend(v->template_name);
+    m.config = config;
+    m.outcome = record->outcome;
+    m.stage = record->stage;
+    m.detail = record->detail;
+    m.verified = record->outcome == OUTCOME_OK ? verified_level : VERIFIED_NOT;
+    m.method = lend(record->method);
+    m.samples_ns = record->samples_ns;
+    m.n_samples = record->n_samples;
+    m.time = stats_of(record->samples_ns, record->n_samples);
+    m.compile_ms = record->compile_ms;
+    m.verify_ms = record->verify_ms;
+    m.time_ms = record->time_ms;
+    m.registers = record->registers;
+    m.spill_bytes = record->spill_bytes;
+    m.local_bytes = record->local_bytes;
+    m.worst_error = record->worst_error;
+    m.device_name = lend(r->device->name);
+    m.driver = lend(r->device->driver);
+    m.host = lend(r->host);
+    m.run = lend(r->run);
+    m.date = date;
+    m.tool_version = lend(KERNWRIGHT_VERSION);
+    return m;
+}

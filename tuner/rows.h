@@ -1,0 +1,26 @@
+/* Measurements as they are made: the fields that are the same for a whole run, and a record turned into a row. */
+#ifndef KERNWRIGHT_TUNER_ROWS_H
+#define KERNWRIGHT_TUNER_ROWS_H
+
+#include "codegen/template.h"
+#include "tuner/evaluator.h"
+#include "tuner/store.h"
+
+typedef struct rows {
+    const task *task;
+    char *types, *shape, *scalars;   /* canonical texts */
+    const char *mode;
+    const device_info *device;
+    char api[16];
+    char host[128], run[48];
+} rows;
+
+void rows_init(rows *r, const evaluator *e, const task *t, const task_types *types, const task_shape *shape, bool cold);
+void rows_clear(rows *r);
+/* The identity part as a query: everything but template and source. Borrows from r. */
+store_query rows_query(const rows *r);
+/* A row that borrows from r, v and record; `date` is a buffer that must live as long. */
+measurement rows_make(const rows *r, const variant *v, char *config, const job_record *record, verified verified,
+                      char date[21]);
+
+#endif
