@@ -642,6 +642,7 @@ int main(int argc, char **argv)
     assert_non_null(cache);
     setenv("KERNWRIGHT_CACHE", cache, 1);
     setenv("KERNWRIGHT_FAKE", "1", 1);
+    setenv("KERNWRIGHT_DATA", ".", 0); /* wherever this program was built */
 #define WITH_WORKER(test) cmocka_unit_test_setup_teardown(test, start, end)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hello),

@@ -27,10 +27,9 @@ typedef struct generator {
 static double bell(uint64_t bits)
 {
     const double deviation = 37837.226849; /* sqrt(4 (65536^2 - 1) / 12) */
-    double sum = 0;
-    for (int i = 0; i < 4; i++, bits >>= 16)
-        sum += (double)(bits & 0xffff);
-    return (sum - 2.0 * 65535) / deviation;
+    uint64_t pairs = (bits & 0x0000ffff0000ffff) + (bits >> 16 & 0x0000ffff0000ffff);
+    int64_t sum = (int64_t)((pairs & 0xffffffff) + (pairs >> 32));
+    return (double)(sum - 2 * 65535) / deviation;
 }
 
 /* -reach..reach */
@@ -162,9 +161,10 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     if (code != KW_OK)
         return code;
     const size_t size = dtype_bytes(l->type);
+    const generator local = g; /* no write below can change it */
     for (uint64_t i = 0; i < l->elements; i++) {
         unsigned char cell[8];
-        double x = draw(&g, i);
+        double x = draw(&local, i);
         if (l->type == DTYPE_F32) { /* the common case, some hundred million times */
             float f = (float)x;
             memcpy(cell, &f, sizeof f);

@@ -18,6 +18,7 @@ typedef struct worker {
     topology machine;
     device *device;          /* the one opened last; kept */
     char spec[32];
+    bool is_bound;           /* to the cores near it */
     case_cache *cases;
     reference_cache *references;
     /* The trusted program built last, known by its text. */

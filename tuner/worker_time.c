@@ -77,6 +77,7 @@ static bool make_sets(bench *b)
 static kw_code restore(void *cookie, kw_error *err)
 {
     bench *b = cookie;
+    run_keep_alive(b->run); /* the deadline is for one row of runs */
     kw_code code = buffers_restore(b->probe, b->probe_data, POISON, GUARD, err);
     for (size_t i = 0; i < b->n_sets && code == KW_OK; i++)
         code = buffers_restore(b->sets[i], b->data, POISON, GUARD, err);
