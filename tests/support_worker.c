@@ -27,7 +27,8 @@ static const struct {
     {"saxpy", "fake_saxpy", "int n, float a, __global const float *x, __global float *y"},
     {"reduce_sum", "fake_sum", "int n, __global const float *x, __global float *y"},
     {"gemm", "fake_gemm",
-     "int m, int n, int k, float alpha, __global const float *a, __global const float *b, float beta, __global float *c"},
+     "int m, int n, int k, float alpha, __global const float *a, __global const float *b, float beta, __global float "
+     "*c"},
 };
 
 static size_t kernel_of(const char *task_name)
@@ -48,8 +49,15 @@ void test_job_make(test_job *tj, const char *task_name, const char *directives)
     const size_t k = kernel_of(task_name);
     snprintf(tj->source, sizeof tj->source, "//fake: %s\n__kernel void %s(%s)\n{\n}\n", directives, kernels[k].kernel,
              kernels[k].params);
-    tj->j = (job){.id = 1, .device = "fake:0", .mode = JOB_EVALUATE, .lang = LANGUAGE_OPENCL, .source = tj->source,
-                  .options = "", .task = tj->t, .cases = tj->cases, .timing = {.cold = true, .min_samples = 7}};
+    tj->j = (job){.id = 1,
+                  .device = "fake:0",
+                  .mode = JOB_EVALUATE,
+                  .lang = LANGUAGE_OPENCL,
+                  .source = tj->source,
+                  .options = "",
+                  .task = tj->t,
+                  .cases = tj->cases,
+                  .timing = {.cold = true, .min_samples = 7}};
     assert_int_equal(task_types_parse(tj->t, NULL, &tj->j.types, &err), KW_OK);
 }
 
@@ -77,7 +85,8 @@ job_case *test_job_add(test_job *tj, const char *shape, distribution d, uint64_t
     c->seed = seed;
     plan_launch *l = &c->plan.launches[0];
     c->plan.n_launches = 1;
-    *l = (plan_launch){.kernel = kernels[kernel_of(t->name)].kernel, .rank = 1, .local = {64, 1, 1}, .groups = {4, 1, 1}};
+    *l = (plan_launch){
+        .kernel = kernels[kernel_of(t->name)].kernel, .rank = 1, .local = {64, 1, 1}, .groups = {4, 1, 1}};
     for (size_t i = 0; i < t->n_dims; i++)
         add_arg(l, (plan_arg){.kind = ARG_VALUE, .type = DTYPE_I32, .integer = c->shape.dims[i]});
     if (t->n_scalars > 0)

@@ -20,8 +20,8 @@ static void make_job(test_job *tj)
     tj->j.options = "-cl-mad-enable";
     tj->j.trusted_source = "__kernel void plain() { /* \"quoted\"\n\ttab */ }";
     tj->j.trusted_options = "";
-    tj->j.timing = (job_timing){.method = TIMING_BATCH, .cold = true, .min_samples = 9, .max_ns = 2000000000,
-                                .hopeless_ns = 1234.5};
+    tj->j.timing = (job_timing){
+        .method = TIMING_BATCH, .cold = true, .min_samples = 9, .max_ns = 2000000000, .hopeless_ns = 1234.5};
     tj->j.limits = (job_limits){.compile_ms = 60000, .run_ms = 10000};
     job_case *c = test_job_add(tj, "M=5,N=7,K=0", DIST_SPARSE, 0xfedcba9876543210u);
     c->scalars[0] = 0.1;
@@ -31,7 +31,8 @@ static void make_job(test_job *tj)
     c->plan.n_temps = 2;
     c->plan.temp_bytes[1] = (uint64_t)3 << 33;
     c->plan.launches[0].args[1] = (plan_arg){.kind = ARG_LOCAL, .integer = 4096};
-    c->plan.launches[0].args[2] = (plan_arg){.kind = ARG_VALUE, .type = DTYPE_I64, .integer = INT64_C(0x7edcba9876543210)};
+    c->plan.launches[0].args[2] =
+        (plan_arg){.kind = ARG_VALUE, .type = DTYPE_I64, .integer = INT64_C(0x7edcba9876543210)};
     test_job_add(tj, "M=1,N=2,K=3", DIST_NORMAL, 1);
 }
 
@@ -155,10 +156,12 @@ static void test_bad_jobs(void **state)
     refuse("cases", "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1]}]", "1 scalars given, task gemm has 2");
     refuse("cases", "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,\"x\"]}]", "scalar beta");
     refuse("cases", "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,0],\"distribution\":\"odd\"}]", "odd");
-    refuse("cases", "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,0],\"distribution\":\"large\",\"seed\":\"0x12\"}]",
+    refuse("cases",
+           "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,0],\"distribution\":\"large\",\"seed\":\"0x12\"}]",
            "seed must be 16 hex digits");
     refuse("cases",
-           "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,0],\"distribution\":\"large\",\"seed\":\"0123456789abcdef\"}]",
+           "[{\"shape\":{\"M\":1,\"N\":1,\"K\":1},\"scalars\":[1,0],\"distribution\":\"large\",\"seed\":"
+           "\"0123456789abcdef\"}]",
            "plan");
     refuse("timing", "{\"method\":\"guess\"}", "guess");
     refuse("timing", "{\"min_samples\":-1}", "min_samples");
@@ -205,10 +208,17 @@ static message parse(const strb *line)
 static void test_hello(void **state)
 {
     (void)state;
-    device_info devices[2] = {{.spec = "opencl:0:0", .key = "v/a/n/4", .name = "A device", .limits = {.compute_units = 4}},
-                              {.spec = "fake:0", .key = "f/a/k/e"}};
-    message hello = {.version = "1.2", .pid = 42, .host = "box", .cpu_model = "CPU", .physical_cores = 8,
-                     .devices = devices, .n_devices = 2, .note = "one\ntwo"};
+    device_info devices[2] = {
+        {.spec = "opencl:0:0", .key = "v/a/n/4", .name = "A device", .limits = {.compute_units = 4}},
+        {.spec = "fake:0", .key = "f/a/k/e"}};
+    message hello = {.version = "1.2",
+                     .pid = 42,
+                     .host = "box",
+                     .cpu_model = "CPU",
+                     .physical_cores = 8,
+                     .devices = devices,
+                     .n_devices = 2,
+                     .note = "one\ntwo"};
     strb line = STRB_INIT;
     job_hello_print(&hello, &line);
     message m = parse(&line);
@@ -231,7 +241,8 @@ static void test_hello(void **state)
 static void test_another_protocol_is_refused(void **state)
 {
     (void)state;
-    static const char line[] = "{\"type\":\"hello\",\"protocol\":99,\"version\":\"9.9\",\"host\":\"box\",\"devices\":[]}";
+    static const char line[] =
+        "{\"type\":\"hello\",\"protocol\":99,\"version\":\"9.9\",\"host\":\"box\",\"devices\":[]}";
     message m;
     kw_error err;
     assert_int_equal(message_parse(line, strlen(line), &m, &err), KW_ENVIRONMENT);
@@ -267,10 +278,23 @@ static void test_record_round_trip(void **state)
 {
     (void)state;
     double samples[3] = {1234.5, 1.0 / 3, 9e9};
-    job_record r = {.stage = STAGE_DONE, .samples_ns = samples, .n_samples = 3, .n_dropped = 2, .method = "events",
-                    .stopped_early = true, .compile_ms = 1.5, .verify_ms = 2.5, .time_ms = 3.5, .compile_start_ms = 0.5,
-                    .verify_start_ms = 4, .time_start_ms = 5, .registers = 128, .spill_bytes = -1, .local_bytes = 4096,
-                    .cases_passed = 6, .worst_error = 0.25};
+    job_record r = {.stage = STAGE_DONE,
+                    .samples_ns = samples,
+                    .n_samples = 3,
+                    .n_dropped = 2,
+                    .method = "events",
+                    .stopped_early = true,
+                    .compile_ms = 1.5,
+                    .verify_ms = 2.5,
+                    .time_ms = 3.5,
+                    .compile_start_ms = 0.5,
+                    .verify_start_ms = 4,
+                    .time_start_ms = 5,
+                    .registers = 128,
+                    .spill_bytes = -1,
+                    .local_bytes = 4096,
+                    .cases_passed = 6,
+                    .worst_error = 0.25};
     for (int o = 0; o < OUTCOME_COUNT; o++) {
         strb line = STRB_INIT;
         r.outcome = (outcome)o;
@@ -315,8 +339,8 @@ static void test_details_of_any_kind(void **state)
 {
     (void)state;
     char bytes[] = "line 1\nbad \xff\xfe bytes\x01";
-    job_record r = {.outcome = OUTCOME_COMPILE_ERROR, .stage = STAGE_COMPILE, .detail = bytes,
-                    .worst_error = (double)INFINITY};
+    job_record r = {
+        .outcome = OUTCOME_COMPILE_ERROR, .stage = STAGE_COMPILE, .detail = bytes, .worst_error = (double)INFINITY};
     job_record got = through(&r);
     assert_string_equal(got.detail, "line 1\nbad \xef\xbf\xbd\xef\xbf\xbd bytes\x01");
     assert_true(got.worst_error == JOB_MAX_ERROR);
@@ -325,8 +349,11 @@ static void test_details_of_any_kind(void **state)
     size_t n = 2u << 20;
     char *log = mem_alloc(n + 1);
     memset(log, 'x', n);
-    memcpy(log, "first", 5);
-    memcpy(log + n - 4, "last", 5);
+    log[n] = '\0';
+    for (size_t i = 0; i < 5; i++) {
+        log[i] = "first"[i];
+        log[n - 4 + i] = "last"[i];
+    }
     r.detail = log;
     got = through(&r);
     assert_true(strlen(got.detail) < JOB_MAX_DETAIL + 100);
@@ -359,11 +386,17 @@ static void test_bad_messages(void **state)
     refuse_message("{\"type\":\"stage\",\"name\":\"time\"}", "id");
     refuse_message("{\"type\":\"result\",\"id\":1}", "record");
     refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"fine\"}}", "fine");
-    refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"method\":\"auto\"}}", "method");
-    refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"samples_ns\":[1,null]}}",
-                   "sample");
-    refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"dropped\":-1}}", "dropped");
-    refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"time_ms\":\"1\"}}", "time_ms");
+    refuse_message(
+        "{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"method\":\"auto\"}}",
+        "method");
+    refuse_message(
+        "{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"samples_ns\":[1,null]}}",
+        "sample");
+    refuse_message("{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"dropped\":-1}}",
+                   "dropped");
+    refuse_message(
+        "{\"type\":\"result\",\"id\":1,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\",\"time_ms\":\"1\"}}",
+        "time_ms");
     refuse_message("{\"type\":\"error\",\"code\":3}", "text");
 }
 

@@ -332,13 +332,15 @@ static void test_sampled_with_trusted(void **state)
         fail_msg("%s", r.detail);
     job_record_clear(&r);
     /* One wrong element in the middle, which the sample would hardly hit. */
-    tj.j.source = "//fake: result=wrong\n__kernel void fake_saxpy(int n, float a, __global const float *x, __global float *y) {}";
+    tj.j.source =
+        "//fake: result=wrong\n__kernel void fake_saxpy(int n, float a, __global const float *x, __global float *y) {}";
     assert_true(test_worker_do(w, &tj.j, &r));
     assert_int_equal(r.outcome, OUTCOME_WRONG);
     assert_non_null(strstr(r.detail, "y[10000] is "));
     job_record_clear(&r);
     /* A trusted kernel that is wrong itself is no candidate's fault. */
-    trusted.j.source = "//fake: result=constant\n__kernel void fake_saxpy(int n, float a, __global const float *x, __global float *y) {}";
+    trusted.j.source = "//fake: result=constant\n__kernel void fake_saxpy(int n, float a, __global const float *x, "
+                       "__global float *y) {}";
     tj.j.source = tj.source;
     tj.j.trusted_source = trusted.j.source;
     assert_true(test_worker_do(w, &tj.j, &r));
@@ -365,10 +367,9 @@ static void test_too_large(void **state)
 
 /* ---- references ---- */
 
-static const char own_task[] =
-    "{\"task\":\"own\",\"dims\":{\"N\":{\"min\":1}},\"types\":{\"T\":[\"f32\"]},"
-    "\"tensors\":[{\"name\":\"x\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"in\"},"
-    "{\"name\":\"y\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"out\"}]%s}";
+static const char own_task[] = "{\"task\":\"own\",\"dims\":{\"N\":{\"min\":1}},\"types\":{\"T\":[\"f32\"]},"
+                               "\"tensors\":[{\"name\":\"x\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"in\"},"
+                               "{\"name\":\"y\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"out\"}]%s}";
 
 static void make_own(test_job *tj, const char *more, const char *reference_source)
 {
@@ -384,12 +385,17 @@ static void make_own(test_job *tj, const char *more, const char *reference_sourc
         fail_msg("%s", err.message);
     json_free(o);
     tj->j.task = tj->t;
-    tj->j.source = "//fake: time_ns=50000\n__kernel void fake_copy(int n, __global const float *x, __global float *y) {}";
+    tj->j.source =
+        "//fake: time_ns=50000\n__kernel void fake_copy(int n, __global const float *x, __global float *y) {}";
     job_case *c = &tj->cases[0];
     assert_int_equal(task_shape_parse(tj->t, "N=300", &c->shape, &err), KW_OK);
     c->seed = 3;
     c->plan.n_launches = tj->j.n_cases = 1;
-    c->plan.launches[0] = (plan_launch){.kernel = "fake_copy", .rank = 1, .local = {64, 1, 1}, .groups = {5, 1, 1}, .n_args = 3,
+    c->plan.launches[0] = (plan_launch){.kernel = "fake_copy",
+                                        .rank = 1,
+                                        .local = {64, 1, 1},
+                                        .groups = {5, 1, 1},
+                                        .n_args = 3,
                                         .args = {{.kind = ARG_VALUE, .type = DTYPE_I32, .integer = 300},
                                                  {.kind = ARG_TENSOR, .index = 0},
                                                  {.kind = ARG_TENSOR, .index = 1}}};

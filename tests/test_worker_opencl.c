@@ -1,5 +1,5 @@
-/* The worker on a real OpenCL device (the first CPU one: PoCL): right kernels pass, wrong ones are told apart. Skipped where
- * there is none. */
+/* The worker on a real OpenCL device (the first CPU one: PoCL): right kernels pass, wrong ones are told apart. Skipped
+ * where there is none. */
 #include "tests/support_worker.h"
 
 #include "base/mem.h"
@@ -27,7 +27,8 @@ static int start(void **state)
     test_worker_start(&f->w);
     test_worker_read(&f->w, &hello);
     for (size_t i = 0; i < hello.n_devices && !f->spec[0]; i++)
-        if (strncmp(hello.devices[i].spec, "opencl:", 7) == 0 && hello.devices[i].limits.is_cpu && !hello.devices[i].simulated)
+        if (strncmp(hello.devices[i].spec, "opencl:", 7) == 0 && hello.devices[i].limits.is_cpu &&
+            !hello.devices[i].simulated)
             memcpy(f->spec, hello.devices[i].spec, sizeof f->spec);
     message_clear(&hello);
     *state = f;
@@ -51,15 +52,15 @@ static int end_any(void **state)
 }
 
 /* A product, one work-item an element; BODY decides what is written. */
-static const char product[] =
-    "__kernel void fake_gemm(int M, int N, int K, float alpha, __global %s float *A, __global const float *B, float beta,\n"
-    "                        __global float *C)\n"
-    "{\n"
-    "    int i = get_global_id(0) / N, j = get_global_id(0) %% N;\n"
-    "    if (i >= M) return;\n"
-    "    float sum = 0;\n"
-    "    %s\n"
-    "}\n";
+static const char product[] = "__kernel void fake_gemm(int M, int N, int K, float alpha, __global %s float *A, "
+                              "__global const float *B, float beta,\n"
+                              "                        __global float *C)\n"
+                              "{\n"
+                              "    int i = get_global_id(0) / N, j = get_global_id(0) %% N;\n"
+                              "    if (i >= M) return;\n"
+                              "    float sum = 0;\n"
+                              "    %s\n"
+                              "}\n";
 
 #define SUM "for (int k = 0; k < K; k++) sum += A[i * K + k] * B[k * N + j]; "
 #define STORE "C[i * N + j] = beta != 0 ? alpha * sum + beta * C[i * N + j] : alpha * sum; "
@@ -135,14 +136,19 @@ static void test_does_not_compile(void **state)
 
 static void test_wrong(void **state)
 {
-    expect(state, "const", "for (int k = 0; k < K - 1; k++) sum += A[i * K + k] * B[k * N + j]; " STORE, OUTCOME_WRONG, "C[0][0]");
-    expect(state, "const", SUM "if (j < N - 1) " STORE, OUTCOME_WRONG, "never written, all at the last index of dimension 2");
+    expect(state, "const", "for (int k = 0; k < K - 1; k++) sum += A[i * K + k] * B[k * N + j]; " STORE, OUTCOME_WRONG,
+           "C[0][0]");
+    expect(state, "const", SUM "if (j < N - 1) " STORE, OUTCOME_WRONG,
+           "never written, all at the last index of dimension 2");
     expect(state, "const", SUM "C[i * N + j] = alpha * sum;", OUTCOME_WRONG, "M=17,N=33,K=19"); /* ignores beta */
-    expect(state, "const", SUM "C[i * N + j] = alpha * sum + beta * C[i * N + j];", OUTCOME_WRONG, "is nan"); /* 0 * NaN */
-    expect(state, "const", "for (int k = 0; k <= K; k++) sum += A[i * K + k] * B[k * N + j]; " STORE, OUTCOME_WRONG, NULL);
+    expect(state, "const", SUM "C[i * N + j] = alpha * sum + beta * C[i * N + j];", OUTCOME_WRONG,
+           "is nan"); /* 0 * NaN */
+    expect(state, "const", "for (int k = 0; k <= K; k++) sum += A[i * K + k] * B[k * N + j]; " STORE, OUTCOME_WRONG,
+           NULL);
     expect(state, "const", "sum = 3; " STORE, OUTCOME_WRONG, NULL);
     /* Halves inside: tolerable for the normal distribution at a glance, not for whole numbers beyond 2048. */
-    expect(state, "const", "for (int k = 0; k < K; k++) sum += (float)(((int)(A[i * K + k] * 256)) / 256.0f) * B[k * N + j]; " STORE,
+    expect(state, "const",
+           "for (int k = 0; k < K; k++) sum += (float)(((int)(A[i * K + k] * 256)) / 256.0f) * B[k * N + j]; " STORE,
            OUTCOME_WRONG, NULL);
 }
 
@@ -150,7 +156,8 @@ static void test_surroundings(void **state)
 {
     expect(state, "const", SUM STORE "C[M * N] = 1;", OUTCOME_OUT_OF_BOUNDS, "past the end of C");
     expect(state, "const", SUM STORE "C[-1] = 1;", OUTCOME_OUT_OF_BOUNDS, "before the start of C");
-    expect(state, "const", SUM STORE "((__global float *)B)[K * N + 2] = 1;", OUTCOME_OUT_OF_BOUNDS, "past the end of B");
+    expect(state, "const", SUM STORE "((__global float *)B)[K * N + 2] = 1;", OUTCOME_OUT_OF_BOUNDS,
+           "past the end of B");
     expect(state, "", SUM STORE "if (i + j == 0) A[3] += 1;", OUTCOME_INPUT_MODIFIED, "the input A");
 }
 

@@ -12,11 +12,11 @@
 typedef struct generator {
     distribution dist;
     uint64_t seed, stream;
-    bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
-    double low, high;   /* domain */
-    double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
-    double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
-    uint64_t indices;   /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
+    bool integers;    /* only whole numbers: integer types, or DIST_INTEGERS */
+    double low, high; /* domain */
+    double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
 
 /* Streams of a second number for the same element lie behind those of all tensors. */
@@ -121,13 +121,17 @@ static kw_code read_indices(const task *t, const task_types *types, const task_s
     return KW_OK;
 }
 
-static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor,
-                      distribution dist, uint64_t seed, dtype type, generator *g, kw_error *err)
+static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
+                      uint64_t seed, dtype type, generator *g, kw_error *err)
 {
     const task_tensor *x = &t->tensors[tensor];
     const bool real = dtype_is_float(type);
-    *g = (generator){.dist = dist, .seed = seed, .stream = tensor, .integers = !real || dist == DIST_INTEGERS,
-                     .low = x->domain_min, .high = x->domain_max};
+    *g = (generator){.dist = dist,
+                     .seed = seed,
+                     .stream = tensor,
+                     .integers = !real || dist == DIST_INTEGERS,
+                     .low = x->domain_min,
+                     .high = x->domain_max};
     if (is_unsigned(type))
         g->low = fmax(g->low, 0);
     if (g->integers && (!real || ceil(g->low) <= floor(g->high))) {

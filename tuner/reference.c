@@ -212,8 +212,11 @@ kw_code reference_get(reference_cache *c, const task *t, kw_reference_fn **out, 
         return KW_OK;
     if (!t->reference_source) {
         *out = reference_builtin(t->reference);
-        return *out ? KW_OK : kw_error_set(err, KW_BAD_INPUT, "task %s: there is no built-in reference %s, and no "
-                                           "reference.c came with the task", t->name, t->reference);
+        return *out ? KW_OK
+                    : kw_error_set(err, KW_BAD_INPUT,
+                                   "task %s: there is no built-in reference %s, and no "
+                                   "reference.c came with the task",
+                                   t->name, t->reference);
     }
     void *library;
     kw_code code = get_library(c, t, &library, err);

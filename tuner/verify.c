@@ -73,8 +73,7 @@ static double error_ratio(const verify_rule *r, double x, double want, double bo
     return off <= bound ? off / bound : bound > 0 ? fmax(off / bound, 1 + DBL_EPSILON) : (double)INFINITY;
 }
 
-static void add_wrong(const tensor_layout *l, uint64_t logical, double x, double want, double bound,
-                      verify_verdict *v)
+static void add_wrong(const tensor_layout *l, uint64_t logical, double x, double want, double bound, verify_verdict *v)
 {
     int64_t index[TASK_MAX_RANK] = {0};
     layout_index(l, logical, index);
@@ -182,8 +181,8 @@ void verify_values(const verify_rule *r, const tensor_layout *l, const void *got
     v->compared += n;
 }
 
-static void verify_block(const verify_rule *r, const tensor_layout *l, const void *got, int poison,
-                         const void *trusted, double max_scale, uint64_t first, size_t n, verify_verdict *v)
+static void verify_block(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const void *trusted,
+                         double max_scale, uint64_t first, size_t n, verify_verdict *v)
 {
     double x[BLOCK], wanted[BLOCK];
     const double relative = 2 * r->relative, rest = 2 * bound_of(r, 0, max_scale);
@@ -228,9 +227,9 @@ uint64_t verify_gaps(const tensor_layout *l, const void *got, const void *before
     const size_t size = dtype_bytes(l->type);
     uint64_t changed = 0, logical;
     for (uint64_t i = 0; !l->dense && i < l->elements; i++) {
-        bool same = before ? memcmp((const unsigned char *)got + i * size, (const unsigned char *)before + i * size,
-                                    size) == 0
-                           : is_poison(l, got, i, poison);
+        bool same =
+            before ? memcmp((const unsigned char *)got + i * size, (const unsigned char *)before + i * size, size) == 0
+                   : is_poison(l, got, i, poison);
         if (!same && !layout_logical(l, i, &logical) && changed++ == 0)
             *first = i;
     }

@@ -16,9 +16,9 @@
 typedef struct worker {
     int out_fd;
     topology machine;
-    device *device;          /* the one opened last; kept */
+    device *device; /* the one opened last; kept */
     char spec[32];
-    bool is_bound;           /* to the cores near it */
+    bool is_bound; /* to the cores near it */
     case_cache *cases;
     reference_cache *references;
     /* The trusted program built last, known by its text. */
@@ -39,17 +39,17 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
-    stage stage;             /* announced last */
-    int64_t start_ns;        /* when the job was received */
+    stage stage;      /* announced last */
+    int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
-    device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case; for comparison when timed */
+    device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
     kw_error fatal;
 } run;
 
 /* worker.c */
 void worker_send(worker *w, const char *text, size_t length);
-/* Says that a stage begins, or that it is still going on through no doing of the candidate: the deadline starts anew. */
+/* Says that a stage begins, or still goes on through no doing of the candidate: the deadline starts anew. */
 void run_announce(run *r, stage s);
 void run_keep_alive(run *r);
 

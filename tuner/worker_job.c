@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define MAX_KERNELS 64
-#define LOG_BYTES 24576     /* of a build log in a detail */
-#define SOURCE_BYTES 32768  /* of the numbered source behind it */
+#define LOG_BYTES 24576    /* of a build log in a detail */
+#define SOURCE_BYTES 32768 /* of the numbered source behind it */
 
 /* ---- compile ---- */
 
