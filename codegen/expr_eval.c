@@ -81,26 +81,28 @@ static const value *fetch(const machine *m, uint32_t operand)
     return m->space[operand & 3] + (operand >> 2);
 }
 
-#define BOTH_INT (a->kind == VALUE_INT && b->kind == VALUE_INT)
-#define SET_INT(x) (dst->as.integer = (x), dst->kind = VALUE_INT)
-#define SET_BOOL(x) (dst->as.boolean = (x), dst->kind = VALUE_BOOL)
+/* The short cuts end with `continue`; `break` leads to the long way. */
+#define BOTH_INT (b = fetch(m, in->b), a->kind == VALUE_INT && b->kind == VALUE_INT)
 #define COMPARE(op)                                                                                                   \
     if (BOTH_INT) {                                                                                                   \
-        bool holds = a->as.integer op b->as.integer;                                                                  \
-        SET_BOOL(holds);                                                                                              \
+        dst->as.boolean = a->as.integer op b->as.integer;                                                             \
+        dst->kind = VALUE_BOOL;                                                                                       \
         continue;                                                                                                     \
     }                                                                                                                 \
     break
 #define ARITHMETIC(builtin)                                                                                           \
     if (BOTH_INT && !builtin(a->as.integer, b->as.integer, &r)) {                                                     \
-        SET_INT(r);                                                                                                   \
+        dst->as.integer = r;                                                                                          \
+        dst->kind = VALUE_INT;                                                                                        \
         continue;                                                                                                     \
     }                                                                                                                 \
     break
 
 /* The rest of the operations; false on failure. */
-static bool slow(machine *m, const instr *in, const value *a, const value *b, value *dst, uint32_t *pc)
+static bool slow(machine *m, const instr *in, uint32_t *pc)
 {
+    value *dst = m->temps + in->dst;
+    const value *a = fetch(m, in->a);
     bool done = false;
     switch ((int)in->op) {
     case OP_RANGE:
@@ -125,7 +127,7 @@ static bool slow(machine *m, const instr *in, const value *a, const value *b, va
     }
     if (in->op <= OP_LIST)
         return op_apply1(&m->ops, (expr_op)in->op, *a, dst);
-    return op_apply2(&m->ops, (expr_op)in->op, *a, *b, dst);
+    return op_apply2(&m->ops, (expr_op)in->op, *a, *fetch(m, in->b), dst);
 }
 
 static bool run(machine *m, const instr *code, uint32_t from, uint32_t to)
@@ -135,21 +137,8 @@ static bool run(machine *m, const instr *code, uint32_t from, uint32_t to)
         const instr *in = &code[pc++];
         value *dst = m->temps + in->dst;
         const value *a = fetch(m, in->a);
-        const value *b = a;
+        const value *b;
         int64_t r;
-        if (in->op == OP_JUMP) {
-            pc = in->b;
-            continue;
-        }
-        if (in->op == OP_JUMP_IF_FALSE || in->op == OP_JUMP_IF_TRUE) {
-            if (a->kind != VALUE_NONE) {
-                if (truth(a) == (in->op == OP_JUMP_IF_TRUE))
-                    pc = in->b;
-                continue;
-            }
-        } else if (in->op >= OP_ADD && in->op <= OP_INDEX) {
-            b = fetch(m, in->b);
-        }
         switch ((int)in->op) {
         case OP_ADD: ARITHMETIC(__builtin_add_overflow);
         case OP_SUB: ARITHMETIC(__builtin_sub_overflow);
@@ -171,10 +160,20 @@ static bool run(machine *m, const instr *code, uint32_t from, uint32_t to)
             if (a->kind != VALUE_NONE)
                 continue;
             break;
+        case OP_JUMP:
+            pc = in->b;
+            continue;
+        case OP_JUMP_IF_FALSE:
+        case OP_JUMP_IF_TRUE:
+            if (a->kind == VALUE_NONE)
+                break;
+            if (truth(a) == (in->op == OP_JUMP_IF_TRUE))
+                pc = in->b;
+            continue;
         default:
             break;
         }
-        if (!slow(m, in, a, b, dst, &pc)) {
+        if (!slow(m, in, &pc)) {
             m->failed = (uint32_t)(in - code);
             return false;
         }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MAX_CONSTANT_ITEMS 256
+
 typedef struct folder {
     arena *memory;
     const value *env;
@@ -59,6 +61,25 @@ static expr *shell(folder *f, const expr *e, size_t n)
     return copy;
 }
 
+/* What the parser writes as one constant must be one here too: -(3), [1, 2]. */
+static expr *as_parsed(folder *f, expr *e)
+{
+    bool is_number = e->kind == NODE_UNARY && e->op == OP_NEG && e->kids[0]->kind == NODE_CONST;
+    if (is_number && e->kids[0]->constant.kind == VALUE_REAL)
+        return constant(f, value_real(-e->kids[0]->constant.as.real));
+    if (is_number && e->kids[0]->constant.kind == VALUE_INT && e->kids[0]->constant.as.integer != INT64_MIN)
+        return constant(f, value_int(-e->kids[0]->constant.as.integer));
+    if (e->kind != NODE_LIST)
+        return e;
+    value *items = arena_alloc(f->memory, e->n * sizeof *items);
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->kids[i]->kind != NODE_CONST)
+            return e;
+        items[i] = e->kids[i]->constant;
+    }
+    return constant(f, (value){.kind = VALUE_LIST, .as.list = {items, e->n}});
+}
+
 /* A copy with the known slots replaced and nothing evaluated. */
 static expr *substitute(folder *f, const expr *e)
 {
@@ -68,7 +89,13 @@ static expr *substitute(folder *f, const expr *e)
     for (size_t i = 0; i < e->n; i++)
         copy->kids[i] = substitute(f, e->kids[i]);
     node_measure(copy);
-    return copy;
+    return as_parsed(f, copy);
+}
+
+/* range(100000) is shorter text than what it makes. */
+static bool is_long_list(value v)
+{
+    return v.kind == VALUE_LIST && v.as.list.n > MAX_CONSTANT_ITEMS;
 }
 
 /* Evaluates a node that needs no unknown slot. */
@@ -76,7 +103,7 @@ static expr *evaluate_closed(folder *f, const expr *e, bool certain)
 {
     value v;
     if (expr_eval(e, f->env, f->memory, &v, certain ? f->err : NULL) == KW_OK)
-        return constant(f, v);
+        return is_long_list(v) ? substitute(f, e) : constant(f, v);
     return certain ? NULL : substitute(f, e);
 }
 
@@ -92,7 +119,7 @@ static expr *settle(folder *f, expr *e, bool certain)
         return e;
     value v;
     if (expr_eval(e, f->env, f->memory, &v, certain ? f->err : NULL) == KW_OK)
-        return constant(f, v);
+        return is_long_list(v) ? e : constant(f, v);
     return certain ? NULL : e;
 }
 
@@ -203,7 +230,9 @@ const expr *expr_fold(arena *a, const expr *e, const value *env, kw_error *err)
     if (!root)
         return NULL;
     const expr *result = expr_rewritten(a, root, &f.where, f.lang);
-    if (!result)
-        kw_error_set(err, KW_BAD_INPUT, "%.200s: the expression is too complicated to evaluate", e->text);
-    return result;
+    if (result && result->code->source->length <= EXPR_MAX_LENGTH)
+        return result;
+    kw_error_set(err, KW_BAD_INPUT, "%.200s: the expression is too long or too complicated once values are put in",
+                 e->text);
+    return NULL;
 }

@@ -1,7 +1,7 @@
 /* What the files of the expression language share; nobody else includes this.
  *
  *   expr_scope.c    names                      expr_parse.c    text -> tree
- *   expr_lex.c      text -> tokens             expr_compile.c  tree -> code
+ * *   expr_lex.c      text -> tokens             expr_compile.c  tree -> code
  *   expr_ops.c      meaning of the operators   expr_eval.c     runs code
  *   expr_fold.c     partial evaluation         expr_tree.c     questions about trees
  *   expr_print.c    tree -> canonical text     expr_c*.c       tree -> C
@@ -204,5 +204,17 @@ kw_code expr_finish(arena *a, expr *root, const expr_source *source, language la
 language expr_scope_language(const expr_scope *s);
 /* Gives a tree that was not parsed its canonical text and its code. NULL if it is too complicated. */
 const expr *expr_rewritten(arena *a, expr *root, const expr_where *where, language lang);
+
+/* ---- C (expr_c_kind.c) ---- */
+
+typedef enum c_kind { KIND_INT, KIND_REAL, KIND_NUMBER, KIND_NONE /* there is no C for it */ } c_kind;
+
+typedef struct c_refusal {
+    const expr *node;
+    const char *why; /* "a list" cannot be printed as C */
+} c_refusal;
+
+c_kind expr_c_kind(const expr *e, const expr_c_names *names, c_refusal *refusal);
+bool expr_c_is_condition(const expr *e); /* always 0 or 1 */
 
 #endif

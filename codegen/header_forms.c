@@ -291,11 +291,11 @@ static void add_value_arg(drawing *d, const template_arg *arg)
 {
     const char *limits = int_limits(arg->type);
     if (limits) {
-        add(d, "        kw_arg_int(p, l, ");
+        add(d, "            kw_arg_int(p, l, ");
         add_expr(d, arg->value, everything, EXPR_C_INT, arg->text);
         add(d, ", %s);\n", limits);
     } else {
-        add(d, "        kw_arg_%s(l, ", dtype_name(arg->type));
+        add(d, "            kw_arg_%s(l, ", dtype_name(arg->type));
         add_expr(d, arg->value, everything, EXPR_C_REAL, arg->text);
         add(d, ");\n");
     }
@@ -305,19 +305,19 @@ static void add_arg(drawing *d, const template_arg *arg)
 {
     const task *t = d->w->m->task;
     switch (arg->kind) {
-    case ARG_TENSOR: add(d, "        kw_arg_handle(l, KW_ARG_TENSOR, %d); /* %s */\n", arg->index, t->tensors[arg->index].name); break;
-    case ARG_TEMP: add(d, "        kw_arg_handle(l, KW_ARG_TEMP, %d); /* %s */\n", arg->index, d->v->temps[arg->index].name); break;
+    case ARG_TENSOR: add(d, "            kw_arg_handle(l, KW_ARG_TENSOR, %d); /* %s */\n", arg->index, t->tensors[arg->index].name); break;
+    case ARG_TEMP: add(d, "            kw_arg_handle(l, KW_ARG_TEMP, %d); /* %s */\n", arg->index, d->v->temps[arg->index].name); break;
     case ARG_SCALAR: {
         const char *name = d->w->scalar_names[arg->index];
         if (task_scalar_type(t, &d->v->types, (size_t)arg->index) == DTYPE_F16)
-            add(d, "        kw_arg_f16(l, (double)x->%s);\n", name);
+            add(d, "            kw_arg_f16(l, (double)x->%s);\n", name);
         else
-            add(d, "        kw_arg_bytes(l, &x->%s, sizeof x->%s);\n", name, name);
+            add(d, "            kw_arg_bytes(l, &x->%s, sizeof x->%s);\n", name, name);
         break;
     }
     case ARG_VALUE: add_value_arg(d, arg); break;
     case ARG_LOCAL:
-        add(d, "        kw_arg_local(p, l, ");
+        add(d, "            kw_arg_local(p, l, ");
         add_expr(d, arg->value, everything, EXPR_C_INT, arg->text);
         add(d, ");\n");
         break;
@@ -342,9 +342,10 @@ static void add_launch(drawing *d, size_t id)
         else
             add_size(d, "kw_plan_groups", i, l->groups[i], l->kernel);
     }
+    add(d, "        if (kw_plan_geometry(p, l, d)) {\n");
     for (size_t i = 0; i < l->n_args; i++)
         add_arg(d, &l->args[i]);
-    add(d, "        kw_plan_end(p, l, d);\n    }\n");
+    add(d, "            kw_plan_end(p, l, d);\n        }\n    }\n");
 }
 
 static void add_launches_function(drawing *d)

@@ -78,7 +78,7 @@ static kw_code put_span(writer *w, size_t tensor, kw_error *err)
 static kw_code put_spans(writer *w, kw_error *err)
 {
     kw_code code = KW_OK;
-    header_put(w, &w->out, "/* Bytes of a tensor from its first element to its last; -1: more than 2^63. `s` is a full shape. */\n"
+    header_put(w, &w->out, "/* Bytes of a tensor from its first element to its last; -1: beyond int64. `s` is a full shape. */\n"
                "static inline int64_t @_tensor_bytes(int tensor, const @_shape *s)\n{\n"
                "    kw_span span = {1, 0, 0, 0};\n    int fault = 0;\n    (void)s;\n    switch (tensor) {\n");
     for (size_t i = 0; i < w->m->task->n_tensors && code == KW_OK; i++)

@@ -47,6 +47,25 @@ static kw_code row_error(const writer *w, const header_row *row, kw_error *err, 
     return code;
 }
 
+/* The row as a shape; dims outside the key that it leaves at 0 take their defaults. */
+static kw_code shape_of_row(const writer *w, const header_row *row, task_shape *shape, kw_error *err)
+{
+    const task *t = w->m->task;
+    kw_code code = KW_OK;
+    memset(shape, 0, sizeof *shape);
+    memcpy(shape->dims, row->dims, sizeof shape->dims);
+    if (!w->has_other_dims)
+        return KW_OK;
+    value *env = mem_calloc((size_t)expr_scope_size(t->scope), sizeof *env);
+    for (size_t i = 0; i < t->n_dims && code == KW_OK; i++) {
+        task_fill(t, &w->m->types, shape, NULL, env);
+        if (t->dims[i].fallback && shape->dims[i] == 0)
+            code = expr_eval_int(t->dims[i].fallback, env, &shape->dims[i], err);
+    }
+    free(env);
+    return code;
+}
+
 static kw_code check_row(const writer *w, const header_row *row, kw_error *err)
 {
     const task *t = w->m->task;
@@ -59,8 +78,8 @@ static kw_code check_row(const writer *w, const header_row *row, kw_error *err)
     for (size_t i = 0; i < t->n_dims; i++)
         if (t->dims[i].is_key && row->dims[i] < 0)
             return row_error(w, row, err, "a dim is negative", "");
-    memset(&shape, 0, sizeof shape);
-    memcpy(shape.dims, row->dims, sizeof shape.dims);
+    if (shape_of_row(w, row, &shape, &why) != KW_OK)
+        return row_error(w, row, err, "a default cannot be computed: ", why.message);
     if (!variant_fits(w->m->variants[row->variant], &shape, NULL, &why))
         return row_error(w, row, err, "its variant cannot run it: ", why.message);
     return KW_OK;

@@ -164,19 +164,28 @@ static bool is_blank_line(const char *text, size_t length)
     return true;
 }
 
+/* A directive, or a comment of one line: what an expanded source begins with before its body. */
+static bool is_prologue_line(const char *text, size_t length)
+{
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    return length > 0 && (*text == '#' || (length >= 4 && text[0] == '/' && text[1] == '*' && text[length - 2] == '*' &&
+                                           text[length - 1] == '/'));
+}
+
 /* Length of the piece that starts here: a paragraph with the blank lines behind it, or as many whole lines of it as fit.
  * Where pieces start thus depends on the text around alone, so that equal functions in different sources become equal
- * pieces. Lines of the preprocessor at the very start (sizes as constants) are a paragraph of their own. */
+ * pieces. The title and the sizes as constants at the very start are a paragraph of their own. */
 static size_t piece_length(const char *text, bool at_start)
 {
-    bool directives = at_start && *text == '#';
     size_t length = 0;
-    bool blank_before = false;
+    bool blank_before = false, prologue = at_start;
     while (text[length]) {
         const char *line = text + length;
         size_t n = line_length(line);
-        bool blank = is_blank_line(line, n);
-        if (length > 0 && ((blank_before && !blank) || (directives && *line != '#' && !blank)))
+        bool blank = is_blank_line(line, n), was_prologue = prologue;
+        prologue = prologue && is_prologue_line(line, n);
+        if (length > 0 && ((blank_before && !blank) || (was_prologue && !prologue)))
             break;
         if (length + n > PIECE_MAX)
             return length > 0 ? length : PIECE_MAX;

@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "codegen/expand.h"
 #include "codegen/template_read.h"
 
@@ -132,12 +133,47 @@ static kw_code read_front(const char *text, size_t length, const char *path, fil
 
 /* ---- kernel text ---- */
 
+/* Line of the first byte that is not UTF-8; 0 if all are. */
+static int bad_utf8_line(const char *text, size_t length)
+{
+    int line = 1;
+    for (size_t i = 0; i < length;) {
+        size_t n = utf8_length(text + i, length - i);
+        if (n == 0)
+            return line;
+        line += text[i] == '\n';
+        i += n;
+    }
+    return 0;
+}
+
+/* Sources travel as JSON. In a kernel that stays as it is, comments may have another encoding: they count for nothing. */
+static kw_code check_encoding(const template_reader *r, const char *text, size_t length, const char *path, int line,
+                              bool directives)
+{
+    if (memchr(text, '\0', length) != NULL)
+        return kw_error_set(r->err, KW_BAD_INPUT, "%s: contains a NUL byte, so it is no kernel source", path);
+    int bad = bad_utf8_line(text, length);
+    if (bad > 0 && !directives) {
+        strb code = STRB_INIT, copy = STRB_INIT;
+        strb_add_n(&copy, text, length);
+        source_strip(strb_text(&copy), &code);
+        bad = bad_utf8_line(strb_text(&code), code.length) > 0 ? bad : 0;
+        strb_clear(&code);
+        strb_clear(&copy);
+    }
+    if (bad > 0)
+        return kw_error_set(r->err, KW_BAD_INPUT, "%s:%d:1: a byte here is not UTF-8", path, line + bad - 1);
+    return KW_OK;
+}
+
 static kw_code add_body(template_reader *r, const char *text, size_t length, const char *path, int line,
                         bool directives)
 {
     template *p = r->p;
-    if (memchr(text, '\0', length) != NULL)
-        return kw_error_set(r->err, KW_BAD_INPUT, "%s: contains a NUL byte, so it is no kernel source", path);
+    kw_code code = check_encoding(r, text, length, path, line, directives);
+    if (code != KW_OK)
+        return code;
     const struct body *b =
         directives ? body_parse(p->memory, text, length, path, line, p->scope, (body_names){r->known}, r->err)
                    : body_literal(p->memory, text, length);

@@ -386,12 +386,27 @@ static kw_code check_launch(const char *text, bool raw, language lang, const tas
     return code;
 }
 
-/* Comments removed; in raw text the directives, which are comments, stay visible as $. */
-static char *prepare(const char *text, bool raw)
+/* ${T} of a type symbol stands for one word, so in raw text T can take its place. */
+static void replace_type_symbols(const task *t, char *text)
+{
+    for (char *at = strstr(text, "${"); at != NULL; at = strstr(at + 2, "${")) {
+        for (size_t i = 0; i < t->n_types; i++) {
+            size_t n = strlen(t->types[i].symbol);
+            if (strncmp(at + 2, t->types[i].symbol, n) == 0 && at[2 + n] == '}') {
+                at[0] = at[1] = at[2 + n] = ' ';
+                break;
+            }
+        }
+    }
+}
+
+/* Comments removed; the directives, which are comments, stay visible as $. */
+static char *prepare_raw(const task *t, const char *text)
 {
     char *copy = mem_strdup(text);
-    for (char *at = copy; raw && (at = strstr(at, "//@")) != NULL;)
+    for (char *at = copy; (at = strstr(at, "//@")) != NULL;)
         memcpy(at, "$ $", 3);
+    replace_type_symbols(t, copy);
     strb out = STRB_INIT;
     source_strip(copy, &out);
     free(copy);
@@ -405,17 +420,17 @@ kw_code template_check_kernels(const char *text, bool raw, language lang, const 
 {
     if (strchr(options, ',') != NULL || strstr(options, "-include") != NULL)
         return KW_OK; /* -D could define anything */
-    char *stripped = prepare(text, raw);
+    char *prepared = raw ? prepare_raw(t, text) : NULL;
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < n_launches; i++) {
         value never;
         if (launches[i].when != NULL && expr_is_constant(launches[i].when, &never) && never.kind == VALUE_BOOL &&
             !never.as.boolean)
             continue;
-        code = check_launch(stripped, raw, lang, t, types, &launches[i], err);
+        code = check_launch(raw ? prepared : text, raw, lang, t, types, &launches[i], err);
         if (code != KW_OK && launch != NULL)
             *launch = i;
     }
-    free(stripped);
+    free(prepared);
     return code;
 }

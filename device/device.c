@@ -61,7 +61,8 @@ kw_code device_info_from_json(const json *j, device_info *out, kw_error *err)
 {
     const char *spec;
     memset(out, 0, sizeof *out);
-    if (json_get_string(j, "spec", "device", &spec, err) != KW_OK || read_text(j, "spec", out->spec, sizeof out->spec, err) != KW_OK ||
+    if (json_get_string(j, "spec", "device", &spec, err) != KW_OK ||
+        read_text(j, "spec", out->spec, sizeof out->spec, err) != KW_OK ||
         read_text(j, "key", out->key, sizeof out->key, err) != KW_OK ||
         read_text(j, "name", out->name, sizeof out->name, err) != KW_OK ||
         read_text(j, "platform", out->platform, sizeof out->platform, err) != KW_OK ||
@@ -83,11 +84,12 @@ const char *device_fault_name(device_fault f)
     return (size_t)f < sizeof names / sizeof names[0] ? names[f] : "unknown";
 }
 
-/* Begins a call: false, with fault and message, when the device is lost. `before` keeps the fault of the last failure. */
+/* Begins a call: false, with a message, when the device is lost. `before` gets the fault of the last failure. */
 static bool begin(device *d, device_fault *before, kw_error *err)
 {
     if (d->lost) {
-        kw_error_set(err, KW_ENVIRONMENT, "%s: the device was lost earlier in this process; start another one", d->info.spec);
+        kw_error_set(err, KW_ENVIRONMENT, "%s: the device was lost earlier in this process; start another one",
+                     d->info.spec);
         return false;
     }
     *before = d->fault;
@@ -105,13 +107,14 @@ static kw_code end(device *d, device_fault before, kw_code code)
     return code;
 }
 
-static kw_code check_range(device *d, const device_buffer *b, size_t offset, size_t bytes, const char *what, kw_error *err)
+static kw_code check_range(device *d, const device_buffer *b, size_t offset, size_t bytes, const char *what,
+                           kw_error *err)
 {
     if (!b)
         return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "%s: no buffer", what);
     if (offset > b->bytes || bytes > b->bytes - offset)
-        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "%s: bytes %zu..%zu of a buffer of %zu", what, offset,
-                           offset + bytes, b->bytes);
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "%s: bytes %zu..%zu of a buffer of %zu", what,
+                           offset, offset + bytes, b->bytes);
     return KW_OK;
 }
 
@@ -134,7 +137,8 @@ kw_code device_open(const char *spec, device **out, kw_error *err)
         *out = d;
         return KW_OK;
     }
-    return kw_error_set(err, KW_BAD_INPUT, "\"%s\" names no device: give opencl:PLATFORM:DEVICE, as `devices` lists them", spec);
+    return kw_error_set(err, KW_BAD_INPUT,
+                        "\"%s\" names no device: give opencl:PLATFORM:DEVICE, as `devices` lists them", spec);
 }
 
 void device_close(device *d)
@@ -165,8 +169,9 @@ device_buffer *device_alloc(device *d, size_t bytes, kw_error *err)
         return NULL;
     device_buffer *b = mem_calloc(1, sizeof *b);
     b->bytes = bytes;
-    kw_code code = bytes > 0 ? d->ops->alloc(d, b, err)
-                             : device_fail(d, DEVICE_FAULT_MEMORY, err, KW_BAD_INPUT, "a buffer of 0 bytes was asked for");
+    kw_code code = bytes > 0
+                       ? d->ops->alloc(d, b, err)
+                       : device_fail(d, DEVICE_FAULT_MEMORY, err, KW_BAD_INPUT, "a buffer of 0 bytes was asked for");
     if (end(d, before, code) != KW_OK) {
         free(b);
         return NULL;
@@ -198,8 +203,9 @@ device_buffer *device_view(device *d, device_buffer *parent, size_t offset, size
     kw_code code = check_range(d, parent, offset, bytes, "view", err);
     device_buffer *b = NULL;
     if (code == KW_OK && (bytes == 0 || offset % d->ops->view_alignment(d) != 0))
-        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "view: offset %zu is not a multiple of %zu, or no bytes (%zu)",
-                           offset, d->ops->view_alignment(d), bytes);
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "view: offset %zu is not a multiple of %zu, or no bytes (%zu)", offset,
+                           d->ops->view_alignment(d), bytes);
     if (code == KW_OK) {
         b = mem_calloc(1, sizeof *b);
         b->parent = parent->parent ? parent->parent : parent;
@@ -237,8 +243,8 @@ kw_code device_read(device *d, device_buffer *b, size_t offset, void *data, size
     return end(d, before, code);
 }
 
-kw_code device_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes,
-                    kw_error *err)
+kw_code device_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                    size_t bytes, kw_error *err)
 {
     device_fault before;
     if (!begin(d, &before, err))
@@ -273,8 +279,8 @@ kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buff
     if (code == KW_OK)
         code = check_range(d, b, b_offset, bytes, "compare with", err);
     if (code == KW_OK && (a_offset % 4 || b_offset % 4))
-        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "compare: offsets %zu and %zu are not multiples of 4",
-                           a_offset, b_offset);
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "compare: offsets %zu and %zu are not multiples of 4", a_offset, b_offset);
     if (code == KW_OK && bytes > 0)
         code = d->ops->compare(d, a, a_offset, b, b_offset, bytes, n_different, first, err);
     return end(d, before, code);
@@ -331,8 +337,8 @@ kw_code device_run(device *d, device_program *p, const device_launch *launches, 
     return end(d, before, d->ops->run(d, p, launches, n, err));
 }
 
-kw_code device_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t n_runs,
-                           double *ns, kw_error *err)
+kw_code device_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err)
 {
     device_fault before;
     if (!begin(d, &before, err))
@@ -340,13 +346,14 @@ kw_code device_time_events(device *d, device_program *p, device_launch_set set, 
     return end(d, before, d->ops->time_events(d, p, set, cookie, n_launches, n_runs, ns, err));
 }
 
-kw_code device_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t per_batch,
-                          size_t n_batches, double *ns, kw_error *err)
+kw_code device_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err)
 {
     device_fault before;
     if (!begin(d, &before, err))
         return KW_ENVIRONMENT;
-    kw_code code = per_batch > 0 ? d->ops->time_batch(d, p, set, cookie, n_launches, per_batch, n_batches, ns, err)
-                                 : device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "a batch of 0 runs was asked for");
+    kw_code code = per_batch > 0
+                       ? d->ops->time_batch(d, p, set, cookie, n_launches, per_batch, n_batches, ns, err)
+                       : device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "a batch of 0 runs was asked for");
     return end(d, before, code);
 }

@@ -105,7 +105,8 @@ static kw_code choose_named(const device_info *list, size_t n, const char *wante
         found = count_matches(list, n, wanted, matches_part, index);
     if (found == 1)
         return KW_OK;
-    snprintf(what, sizeof what, "\"%.80s\" %s", wanted, found ? "fits more than one device" : "is part of no device's name");
+    snprintf(what, sizeof what, "\"%.80s\" %s", wanted,
+             found ? "fits more than one device" : "is part of no device's name");
     return refuse(what, list, n, err);
 }
 
@@ -128,8 +129,9 @@ kw_code device_choose(const device_info *list, size_t n, const char *wanted, siz
     bool from_variable = (!wanted || !*wanted) && variable && *variable;
     *index = 0;
     if (n == 0)
-        return kw_error_set(err, KW_ENVIRONMENT, "there is no device: install a GPU driver with OpenCL, or PoCL for the CPU "
-                                                 "(apt-get install pocl-opencl-icd); `kernwright doctor` says what was tried");
+        return kw_error_set(err, KW_ENVIRONMENT,
+                            "there is no device: install a GPU driver with OpenCL, or PoCL for the CPU "
+                            "(apt-get install pocl-opencl-icd); `kernwright doctor` says what was tried");
     if (from_variable)
         wanted = variable;
     if (!wanted || !*wanted) {

@@ -1,13 +1,14 @@
 /* The OpenCL queries behind the device key and behind device.* in expressions.
  *
- * Like device_key_body.h, which must come first, this text is put into every emitted header as it stands: the tuner and
- * the header ask the driver the same questions. C99 and C++11, calls of OpenCL 1.2. Values that newer or vendor-specific
- * queries give are asked for by number, only where the driver offers the extension, so that any CL headers will do. */
+ * Like device_key_body.h, which stands above it there, this text is put into every emitted header as it is: the tuner
+ * and the header ask the driver the same questions. C99 and C++11, calls of OpenCL 1.2. Values that newer or
+ * vendor-specific queries give are asked for by number, only where the driver offers the extension, so that any CL
+ * headers will do. */
 #ifndef KW_KEY_QUERY_1
 #define KW_KEY_QUERY_1
 
-#ifndef KW_KEY_BODY_1
-#error "device_key_body.h must come before device_key_query.h"
+#ifndef KW_KEY_BODY_1 /* in an emitted header that text stands above */
+#include "device/device_key_body.h"
 #endif
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -28,7 +29,7 @@ typedef struct kw_key_limits {
     int64_t global_mem_bytes;
     int64_t compute_units;
     int64_t preferred_multiple; /* 1 if the driver does not say */
-    int64_t cache_bytes;        /* 0 if the driver does not say */
+    int64_t cache_bytes;        /* of the last level; 0 if the driver does not say */
     int64_t is_cpu, is_gpu;
     int64_t has_f16, has_f64;
 } kw_key_limits;
@@ -101,6 +102,16 @@ static inline int64_t kw_key_query_group(cl_device_id device_id, const char *ext
     return (int64_t)plain;
 }
 
+/* NVIDIA and AMD report their first-level caches here, which no data set of interest fits into; the last level is not
+ * offered. Unknown is better than wrong: the size decides how many buffers a cold measurement rotates over. */
+static inline int64_t kw_key_cache_bytes(const char *extensions, int64_t reported)
+{
+    if (kw_key_has_extension(extensions, "cl_nv_device_attribute_query") ||
+        kw_key_has_extension(extensions, "cl_amd_device_attribute_query"))
+        return 0;
+    return reported;
+}
+
 static inline void kw_key_fill_limits(cl_device_id device_id, const char *extensions, kw_key_limits *out)
 {
     size_t items[16];
@@ -118,7 +129,7 @@ static inline void kw_key_fill_limits(cl_device_id device_id, const char *extens
     out->global_mem_bytes = kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_SIZE);
     out->compute_units = (int64_t)kw_key_query_uint(device_id, CL_DEVICE_MAX_COMPUTE_UNITS);
     out->preferred_multiple = kw_key_query_multiple(device_id, extensions);
-    out->cache_bytes = kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    out->cache_bytes = kw_key_cache_bytes(extensions, kw_key_query_ulong(device_id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
     if (clGetDeviceInfo(device_id, CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS) {
         out->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
         out->is_gpu = (type & CL_DEVICE_TYPE_GPU) != 0;
@@ -141,7 +152,7 @@ static inline void kw_key_query(cl_device_id device_id, char *key, size_t key_si
     kw_key_query_text(device_id, CL_DEVICE_NAME, device_name, sizeof device_name);
     kw_key_query_text(device_id, CL_DEVICE_VERSION, device_version, sizeof device_version);
     kw_key_query_text(device_id, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
-    if (clGetDeviceInfo(device_id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+    if (clGetDeviceInfo(device_id, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL) != CL_SUCCESS ||
         clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL) != CL_SUCCESS)
         platform_name[0] = '\0';
     if (kw_key_has_extension(extensions, "cl_nv_device_attribute_query")) {

@@ -25,9 +25,16 @@ static const device_info devices[] = {
      .driver = "1",
      .api = "fake",
      .timer_resolution_ns = 1,
-     .limits = {.max_work_group_size = 1024, .max_work_item_size = {1024, 1024, 64}, .local_mem_bytes = 48 * KIB,
-                .max_alloc_bytes = 256 * MIB, .global_mem_bytes = 1024 * MIB, .compute_units = 64, .preferred_multiple = 32,
-                .cache_bytes = 2 * MIB, .is_gpu = 1, .has_f64 = 1}},
+     .limits = {.max_work_group_size = 1024,
+                .max_work_item_size = {1024, 1024, 64},
+                .local_mem_bytes = 48 * KIB,
+                .max_alloc_bytes = 256 * MIB,
+                .global_mem_bytes = 1024 * MIB,
+                .compute_units = 64,
+                .preferred_multiple = 32,
+                .cache_bytes = 2 * MIB,
+                .is_gpu = 1,
+                .has_f64 = 1}},
     {.spec = "fake:1",
      .key = "fake/scripted/small/4",
      .name = "Fake small",
@@ -35,9 +42,15 @@ static const device_info devices[] = {
      .driver = "1",
      .api = "fake",
      .timer_resolution_ns = 1,
-     .limits = {.max_work_group_size = 64, .max_work_item_size = {64, 64, 64}, .local_mem_bytes = 16 * KIB,
-                .max_alloc_bytes = 16 * MIB, .global_mem_bytes = 64 * MIB, .compute_units = 4, .preferred_multiple = 16,
-                .cache_bytes = 64 * KIB, .is_gpu = 1}},
+     .limits = {.max_work_group_size = 64,
+                .max_work_item_size = {64, 64, 64},
+                .local_mem_bytes = 16 * KIB,
+                .max_alloc_bytes = 16 * MIB,
+                .global_mem_bytes = 64 * MIB,
+                .compute_units = 4,
+                .preferred_multiple = 16,
+                .cache_bytes = 64 * KIB,
+                .is_gpu = 1}},
 };
 
 #define N_DEVICES (sizeof devices / sizeof devices[0])
@@ -82,11 +95,13 @@ static void close_device(device *d)
 static kw_code alloc_buffer(device *d, device_buffer *b, kw_error *err)
 {
     if (b->bytes > (size_t)d->info.limits.max_alloc_bytes)
-        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT, "%s: a buffer of %zu bytes is over the limit of %lld",
-                           d->info.spec, b->bytes, (long long)d->info.limits.max_alloc_bytes);
+        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT,
+                           "%s: a buffer of %zu bytes is over the limit of %lld", d->info.spec, b->bytes,
+                           (long long)d->info.limits.max_alloc_bytes);
     unsigned char *memory = mem_try_alloc(b->bytes + 2 * FAKE_PADDING);
     if (!memory)
-        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT, "%s: no memory for a buffer of %zu bytes", d->info.spec, b->bytes);
+        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT, "%s: no memory for a buffer of %zu bytes",
+                           d->info.spec, b->bytes);
     memset(memory, FRESH_BYTE, b->bytes + 2 * FAKE_PADDING);
     b->handle = memory + FAKE_PADDING;
     return KW_OK;
@@ -129,8 +144,8 @@ static kw_code read_buffer(device *d, device_buffer *b, size_t offset, void *dat
     return KW_OK;
 }
 
-static kw_code copy_buffer(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes,
-                           kw_error *err)
+static kw_code copy_buffer(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                           size_t bytes, kw_error *err)
 {
     (void)d;
     (void)err;
@@ -146,8 +161,8 @@ static kw_code fill_buffer(device *d, device_buffer *b, size_t offset, size_t by
     return KW_OK;
 }
 
-static kw_code compare_buffers(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
-                               uint64_t *n_different, uint64_t *first, kw_error *err)
+static kw_code compare_buffers(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                               size_t bytes, uint64_t *n_different, uint64_t *first, kw_error *err)
 {
     (void)d;
     (void)err;
@@ -177,7 +192,8 @@ static kw_code build_failure(device *d, device_build_info *info, const char *lin
 }
 
 /* Says which kernels there are, as the OpenCL back end does. */
-static kw_code missing_kernel(device *d, const fake_program *p, const char *name, device_build_info *info, kw_error *err)
+static kw_code missing_kernel(device *d, const fake_program *p, const char *name, device_build_info *info,
+                              kw_error *err)
 {
     strb line = STRB_INIT;
     strb_printf(&line, "the source has no kernel \"%s\"; it has:", name);
@@ -188,8 +204,8 @@ static kw_code missing_kernel(device *d, const fake_program *p, const char *name
     return kw_error_prefix(err, "fake.cl");
 }
 
-static kw_code build_program(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
-                             device_program *out, device_build_info *info, kw_error *err)
+static kw_code build_program(device *d, const char *source, const char *options, const char *const *kernels,
+                             size_t n_kernels, device_program *out, device_build_info *info, kw_error *err)
 {
     kw_error wrong = {0};
     fake_program *p = fake_program_parse(source, &wrong);
@@ -244,16 +260,18 @@ static kw_code check_fit(device *d, const fake_program *p, const device_launch *
     for (unsigned i = 0; i < l->rank; i++) {
         items *= l->local[i];
         if (l->local[i] == 0 || l->groups[i] == 0)
-            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "kernel \"%s\": no work-items in dimension %u", l->kernel, i);
+            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "kernel \"%s\": no work-items in dimension %u",
+                               l->kernel, i);
         if (l->local[i] > (size_t)limits->max_work_item_size[i] || items > (size_t)most)
-            return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED, "kernel \"%s\": a group of %zu work-items is over the limit",
-                               l->kernel, items);
+            return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED,
+                               "kernel \"%s\": a group of %zu work-items is over the limit", l->kernel, items);
     }
     for (size_t i = 0; i < l->n_args; i++)
         local += l->args[i].kind == DEVICE_ARG_LOCAL ? (int64_t)l->args[i].n : 0;
     if (local > limits->local_mem_bytes)
-        return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED, "kernel \"%s\": %lld bytes of local memory, the device has %lld",
-                           l->kernel, (long long)local, (long long)limits->local_mem_bytes);
+        return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED,
+                           "kernel \"%s\": %lld bytes of local memory, the device has %lld", l->kernel,
+                           (long long)local, (long long)limits->local_mem_bytes);
     return KW_OK;
 }
 
@@ -270,13 +288,17 @@ static kw_code obey(device *d, const fake_program *p, kw_error *err)
     case FAKE_RUN_HANG:
         hang();
     case FAKE_RUN_LOST:
-        return device_fail(d, DEVICE_FAULT_LOST, err, KW_ENVIRONMENT, "%s: the device is lost, as the source asks", d->info.spec);
+        return device_fail(d, DEVICE_FAULT_LOST, err, KW_ENVIRONMENT, "%s: the device is lost, as the source asks",
+                           d->info.spec);
     case FAKE_RUN_LAUNCH_ERROR:
-        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: launch refused, as the source asks", d->info.spec);
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: launch refused, as the source asks",
+                           d->info.spec);
     case FAKE_RUN_DOES_NOT_FIT:
-        return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED, "%s: does not fit, as the source asks", d->info.spec);
+        return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED, "%s: does not fit, as the source asks",
+                           d->info.spec);
     case FAKE_RUN_NO_MEMORY:
-        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT, "%s: no memory, as the source asks", d->info.spec);
+        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT, "%s: no memory, as the source asks",
+                           d->info.spec);
     }
     return KW_OK;
 }
@@ -306,8 +328,8 @@ static double next_time(const fake_program *p)
     return p->script.time_ns * (1.0 + p->script.noise / 100.0 * deviation);
 }
 
-static kw_code time_events(device *d, device_program *program, device_launch_set set, void *cookie, size_t n_launches, size_t n_runs,
-                           double *ns, kw_error *err)
+static kw_code time_events(device *d, device_program *program, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err)
 {
     fake_program *p = program_of(program);
     for (size_t i = 0; i < n_runs; i++) {

@@ -27,13 +27,13 @@ typedef enum fake_result {
 
 /* What the directives of a source say. */
 typedef struct fake_script {
-    int64_t build, run, result; /* fake_build, fake_run, fake_result */
+    int64_t build, run, result;                                          /* fake_build, fake_run, fake_result */
     int64_t modify_input, nondeterministic, only_first, backwards_timer; /* 0 or 1 */
-    int64_t slow_ms;            /* of the build */
-    int64_t after;              /* `run` holds from this run on, counted from 0 */
-    int64_t host_sleep_us;      /* really slept in every run */
+    int64_t slow_ms;                                                     /* of the build */
+    int64_t after;                                          /* `run` holds from this run on, counted from 0 */
+    int64_t host_sleep_us;                                  /* really slept in every run */
     int64_t registers, spill_bytes, local_bytes, max_group; /* for device_build_info; -1: not known */
-    double time_ns, noise;      /* noise in percent */
+    double time_ns, noise;                                  /* noise in percent */
 } fake_script;
 
 typedef struct fake_kernel {

@@ -42,7 +42,8 @@ static float next_float(arguments *a)
 static float *next_buffer(arguments *a, int64_t n)
 {
     const device_arg *arg = &a->launch->args[a->next++];
-    if (arg->kind != DEVICE_ARG_BUFFER || (n > 0 && (!arg->buffer || (uint64_t)n > arg->buffer->bytes / sizeof(float)))) {
+    if (arg->kind != DEVICE_ARG_BUFFER ||
+        (n > 0 && (!arg->buffer || (uint64_t)n > arg->buffer->bytes / sizeof(float)))) {
         a->ok = false;
         return NULL;
     }
@@ -159,8 +160,9 @@ kw_code fake_launch(device *d, const fake_program *p, const device_launch *l, kw
         if (a.ok)
             out = functions[i].run(&a);
         if (!a.ok)
-            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "kernel \"%s\": %s takes other arguments, or buffers are too small",
-                               l->kernel, functions[i].prefix);
+            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED,
+                               "kernel \"%s\": %s takes other arguments, or buffers are too small", l->kernel,
+                               functions[i].prefix);
         if (out.n > 0)
             spoil(p, l, out);
     }

@@ -20,7 +20,8 @@ typedef struct directive {
 } directive;
 
 static const char *const build_values[] = {"ok", "error", "hang", "crash", NULL};
-static const char *const run_values[] = {"ok", "crash", "hang", "lost", "launch_error", "does_not_fit", "no_memory", NULL};
+static const char *const run_values[] = {"ok",           "crash",        "hang",      "lost",
+                                         "launch_error", "does_not_fit", "no_memory", NULL};
 static const char *const result_values[] = {"right", "wrong", "nan", "constant", "oob", "oob_before", NULL};
 static const char *const modify_values[] = {"nothing", "input", NULL};
 static const char *const only_values[] = {"always", "first", NULL};
@@ -87,8 +88,8 @@ static kw_code read_directives(fake_script *s, const char *line, size_t length, 
             *setting++ = '\0';
         const directive *d = find_directive(word);
         if (!d || !setting || !set_value(s, d, setting))
-            code = kw_error_set(err, KW_FAILED, "fake.cl:%d: error: unknown directive \"%s%s%s\"", number, word, setting ? "=" : "",
-                                setting ? setting : "");
+            code = kw_error_set(err, KW_FAILED, "fake.cl:%d: error: unknown directive \"%s%s%s\"", number, word,
+                                setting ? "=" : "", setting ? setting : "");
     }
     free(text);
     return code;
@@ -190,15 +191,16 @@ static const char *skip_to_name(const char *p)
 
 static bool is_qualifier(const char *word)
 {
-    static const char *const words[] = {"const", "restrict", "__restrict", "volatile", "global", "__global", "constant", "__constant",
-                                        "private", "__private", "local", "__local"};
+    static const char *const words[] = {"const",    "restrict",   "__restrict", "volatile",  "global", "__global",
+                                        "constant", "__constant", "private",    "__private", "local",  "__local"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i], word) == 0)
             return true;
     return false;
 }
 
-/* One parameter: "global const float *restrict x". The last word is the name, what is not a qualifier before it the type. */
+/* One parameter: "global const float *restrict x". The last word is the name, the others make the type unless they
+ * are qualifiers. */
 static void read_param(const char *text, size_t length, device_param *out)
 {
     memset(out, 0, sizeof *out);

@@ -1,6 +1,7 @@
 /* The OpenCL back end: opening, closing, and its row in the table.
  *
- * After DEVICE_FAULT_LOST nothing here is called again, not even to release: on some drivers such a call never returns. */
+ * After DEVICE_FAULT_LOST nothing here is called again, not even to release: on some drivers such a call never
+ * returns. */
 #include "device/opencl.h"
 
 #include "base/mem.h"
@@ -53,7 +54,8 @@ static kw_code open_device(const char *spec, device *d, kw_error *err)
     }
     if (create(o, &code) != KW_OK) {
         release(o);
-        return kw_error_set(err, KW_ENVIRONMENT, "%s (%s) cannot be opened: %s, %d", spec, d->info.name, opencl_error_name(code), code);
+        return kw_error_set(err, KW_ENVIRONMENT, "%s (%s) cannot be opened: %s, %d", spec, d->info.name,
+                            opencl_error_name(code), code);
     }
     if (clGetDeviceInfo(o->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL) != CL_SUCCESS || bits < 32)
         bits = 1024;

@@ -20,12 +20,12 @@ typedef struct opencl {
     cl_device_id id;
     cl_context context;
     cl_command_queue plain, profiling; /* in order; the second one records event times */
-    size_t alignment;      /* of sub-buffers, in bytes */
-    bool verbose_builds;   /* NVIDIA: the compiler reports registers and spills in the log */
-    bool local_is_static;  /* NVIDIA: static local memory may be larger than what the device reports */
-    bool events_in_ns;     /* false: event times are ticks of something else (Apple) and are not used */
-    cl_mem dummy;          /* passed for an empty tensor */
-    cl_program compare_program; /* made when first needed */
+    size_t alignment;                  /* of sub-buffers, in bytes */
+    bool verbose_builds;               /* NVIDIA: the compiler reports registers and spills in the log */
+    bool local_is_static;              /* NVIDIA: static local memory may be larger than what the device reports */
+    bool events_in_ns;                 /* false: event times are ticks of something else (Apple) and are not used */
+    cl_mem dummy;                      /* passed for an empty tensor */
+    cl_program compare_program;        /* made when first needed */
     cl_kernel compare_kernel;
     cl_mem compare_result;
 } opencl;
@@ -88,15 +88,17 @@ void opencl_free_buffer(device *d, device_buffer *b);
 kw_code opencl_view(device *d, device_buffer *b, kw_error *err);
 kw_code opencl_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
 kw_code opencl_read(device *d, device_buffer *b, size_t offset, void *data, size_t bytes, kw_error *err);
-kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes, kw_error *err);
+kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                    size_t bytes, kw_error *err);
 kw_code opencl_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err);
 kw_code opencl_compare(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
                        uint64_t *n_different, uint64_t *first, kw_error *err);
 /* Its two ways; words_per_launch bounds one launch of the kernel. */
-kw_code opencl_compare_mapped(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
-                              uint64_t *n_different, uint64_t *first, kw_error *err);
-kw_code opencl_compare_by_kernel(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
-                                 size_t words_per_launch, uint64_t *n_different, uint64_t *first, kw_error *err);
+kw_code opencl_compare_mapped(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                              size_t bytes, uint64_t *n_different, uint64_t *first, kw_error *err);
+kw_code opencl_compare_by_kernel(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                                 size_t bytes, size_t words_per_launch, uint64_t *n_different, uint64_t *first,
+                                 kw_error *err);
 
 /* ---- opencl_program.c, opencl_log.c ---- */
 
@@ -105,21 +107,25 @@ kw_code opencl_build(device *d, const char *source, const char *options, const c
 void opencl_free_program(device *d, device_program *p);
 /* Registers and spilled bytes (the largest of all kernels) from a log of NVIDIA's compiler; -1 where it has none. */
 void opencl_parse_nvidia_log(const char *log, int64_t *registers, int64_t *spill_bytes);
-/* The line of a log that tells most: the first with "error" in it, else the first that is not blank. */
+/* Names of temporary files, as PoCL writes them into its messages, become "kernel.cl": same error, same log. */
+void opencl_hide_temporaries(char *log);
+/* The line of a log that tells most: the first with "error" in it, else the first that is not blank; with the next one
+ * if it ends in a colon. */
 void opencl_first_line(const char *log, char *out, size_t size);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */
 
 kw_code opencl_check_args(device *d, device_program *p, const device_launch *l, kw_error *err);
 /* Checks that the launch can fit, sets the arguments and enqueues. `event` may be NULL. */
-kw_code opencl_enqueue(device *d, device_program *p, const device_launch *l, cl_command_queue queue, cl_event *event, kw_error *err);
+kw_code opencl_enqueue(device *d, device_program *p, const device_launch *l, cl_command_queue queue, cl_event *event,
+                       kw_error *err);
 /* Waits for the queue and checks the status of the events. */
 kw_code opencl_finish(device *d, cl_command_queue queue, const cl_event *events, size_t n, kw_error *err);
 void opencl_release_events(cl_event *events, size_t n);
 kw_code opencl_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
-kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t n_runs,
-                           double *ns, kw_error *err);
-kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t per_batch,
-                          size_t n_batches, double *ns, kw_error *err);
+kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err);
+kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err);
 
 #endif

@@ -19,9 +19,10 @@ kw_code opencl_alloc(device *d, device_buffer *b, kw_error *err)
     char what[96];
     int64_t limit = d->info.limits.max_alloc_bytes;
     if (limit > 0 && b->bytes > (uint64_t)limit)
-        return device_fail(d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT,
-                           "%s: a buffer of %zu bytes is over what the device allows at once (%lld): take a smaller shape", d->info.spec,
-                           b->bytes, (long long)limit);
+        return device_fail(
+            d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT,
+            "%s: a buffer of %zu bytes is over what the device allows at once (%lld): take a smaller shape",
+            d->info.spec, b->bytes, (long long)limit);
     b->handle = clCreateBuffer(opencl_of(d)->context, CL_MEM_READ_WRITE, b->bytes, NULL, &code);
     if (code == CL_SUCCESS) {
         if (touch(d, b, err) == KW_OK)
@@ -44,7 +45,8 @@ kw_code opencl_view(device *d, device_buffer *b, kw_error *err)
 {
     cl_int code;
     const cl_buffer_region region = {b->offset, b->bytes};
-    b->handle = clCreateSubBuffer(opencl_mem(b->parent), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    b->handle =
+        clCreateSubBuffer(opencl_mem(b->parent), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_PREPARING, code, err, "no view of a buffer");
 }
 
@@ -68,9 +70,11 @@ static kw_code wait_for(device *d, cl_int code, const char *what, kw_error *err)
     return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, what);
 }
 
-kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset, size_t bytes, kw_error *err)
+kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                    size_t bytes, kw_error *err)
 {
-    cl_int code = clEnqueueCopyBuffer(opencl_of(d)->plain, opencl_mem(from), opencl_mem(to), from_offset, to_offset, bytes, 0, NULL, NULL);
+    cl_int code = clEnqueueCopyBuffer(opencl_of(d)->plain, opencl_mem(from), opencl_mem(to), from_offset, to_offset,
+                                      bytes, 0, NULL, NULL);
     return wait_for(d, code, "copying a buffer", err);
 }
 

@@ -70,8 +70,9 @@ static bool is_memory(cl_int code)
 /* Codes after which any further call may hang. */
 static bool is_lost(cl_int code)
 {
-    return code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ||
-           code == CL_DEVICE_NOT_AVAILABLE || code <= FIRST_UNKNOWN;
+    return code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE ||
+           code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST || code == CL_DEVICE_NOT_AVAILABLE ||
+           code <= FIRST_UNKNOWN;
 }
 
 /* A launch that was refused. CL_OUT_OF_RESOURCES is both NVIDIA's word for "too many registers" and the sign of an
@@ -81,7 +82,8 @@ static device_fault fault_of_launch(const opencl *o, cl_int code)
     if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE)
         return DEVICE_FAULT_DOES_NOT_FIT;
     if (code == CL_OUT_OF_RESOURCES)
-        return clFinish(o->plain) == CL_SUCCESS && clFinish(o->profiling) == CL_SUCCESS ? DEVICE_FAULT_DOES_NOT_FIT : DEVICE_FAULT_LOST;
+        return clFinish(o->plain) == CL_SUCCESS && clFinish(o->profiling) == CL_SUCCESS ? DEVICE_FAULT_DOES_NOT_FIT
+                                                                                        : DEVICE_FAULT_LOST;
     if (is_memory(code))
         return DEVICE_FAULT_MEMORY;
     return is_lost(code) ? DEVICE_FAULT_LOST : DEVICE_FAULT_LAUNCH;

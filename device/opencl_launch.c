@@ -18,7 +18,8 @@ static opencl_kernel *find_kernel(device_program *program, const char *name)
 
 static kw_code no_kernel(device *d, const char *name, kw_error *err)
 {
-    return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "kernel \"%s\" was not asked for when the program was built", name);
+    return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                       "kernel \"%s\" was not asked for when the program was built", name);
 }
 
 kw_code opencl_check_args(device *d, device_program *p, const device_launch *l, kw_error *err)
@@ -36,41 +37,45 @@ static kw_code check_group(device *d, const opencl_kernel *k, const device_launc
     const device_limits *limits = &d->info.limits;
     size_t items = 1;
     if (l->rank < 1 || l->rank > 3)
-        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "kernel \"%s\": %u dimensions", l->kernel, l->rank);
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "kernel \"%s\": %u dimensions", l->kernel,
+                           l->rank);
     for (unsigned i = 0; i < l->rank; i++) {
         size_t most = (size_t)limits->max_work_item_size[i];
         if (l->local[i] == 0 || l->groups[i] == 0 || l->groups[i] > SIZE_MAX / l->local[i])
-            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "kernel \"%s\": %zu groups of %zu work-items in dimension %u",
-                               l->kernel, l->groups[i], l->local[i], i);
+            return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                               "kernel \"%s\": %zu groups of %zu work-items in dimension %u", l->kernel, l->groups[i],
+                               l->local[i], i);
         if (most > 0 && l->local[i] > most)
             return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED,
-                               "kernel \"%s\": %zu work-items of a group in dimension %u, the device allows %zu", l->kernel, l->local[i],
-                               i, most);
+                               "kernel \"%s\": %zu work-items of a group in dimension %u, the device allows %zu",
+                               l->kernel, l->local[i], i, most);
         if (k->fixed_group[0] && l->local[i] != k->fixed_group[i])
             return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
-                               "kernel \"%s\": a group of %zu in dimension %u, but its reqd_work_group_size says %zu", l->kernel,
-                               l->local[i], i, k->fixed_group[i]);
+                               "kernel \"%s\": a group of %zu in dimension %u, but its reqd_work_group_size says %zu",
+                               l->kernel, l->local[i], i, k->fixed_group[i]);
         items *= l->local[i];
     }
     if (k->max_group > 0 && items > k->max_group)
         return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED,
-                           "kernel \"%s\": a group of %zu work-items, as compiled it can have %zu", l->kernel, items, k->max_group);
+                           "kernel \"%s\": a group of %zu work-items, as compiled it can have %zu", l->kernel, items,
+                           k->max_group);
     return KW_OK;
 }
 
-/* Where static local memory may exceed what the device reports (NVIDIA), only what comes as an argument is held to it. */
+/* Where static local memory may exceed what the device reports (NVIDIA), only launches that bring local memory as an
+ * argument are held to it. */
 static kw_code check_local(device *d, const opencl_kernel *k, const device_launch *l, kw_error *err)
 {
     int64_t dynamic = 0, fixed = k->local_bytes > 0 ? k->local_bytes : 0, most = d->info.limits.local_mem_bytes;
     for (size_t i = 0; i < l->n_args; i++)
         if (l->args[i].kind == DEVICE_ARG_LOCAL)
             dynamic += (int64_t)l->args[i].n;
-    int64_t counted = opencl_of(d)->local_is_static && dynamic == 0 ? 0 : dynamic + fixed;
-    if (most <= 0 || counted <= most)
+    int64_t total = dynamic + fixed;
+    if (most <= 0 || total <= most || (opencl_of(d)->local_is_static && dynamic == 0))
         return KW_OK;
     return device_fail(d, DEVICE_FAULT_DOES_NOT_FIT, err, KW_FAILED,
-                       "kernel \"%s\": %lld bytes of local memory (%lld of them as arguments), the device has %lld", l->kernel,
-                       (long long)(dynamic + fixed), (long long)dynamic, (long long)most);
+                       "kernel \"%s\": %lld bytes of local memory (%lld of them as arguments), the device has %lld",
+                       l->kernel, (long long)total, (long long)dynamic, (long long)most);
 }
 
 /* ---- arguments ---- */
@@ -85,7 +90,7 @@ static kw_code set_args(device *d, const opencl_kernel *k, const device_launch *
     for (size_t i = 0; i < l->n_args; i++) {
         const device_arg *a = &l->args[i];
         cl_mem mem = a->kind == DEVICE_ARG_BUFFER && a->buffer ? opencl_mem(a->buffer) : o->dummy;
-        cl_int code = a->kind == DEVICE_ARG_BUFFER  ? clSetKernelArg(k->kernel, (cl_uint)i, sizeof mem, &mem)
+        cl_int code = a->kind == DEVICE_ARG_BUFFER  ? clSetKernelArg(k->kernel, (cl_uint)i, sizeof(cl_mem), &mem)
                       : a->kind == DEVICE_ARG_LOCAL ? clSetKernelArg(k->kernel, (cl_uint)i, a->n, NULL)
                                                     : clSetKernelArg(k->kernel, (cl_uint)i, a->n, a->bytes);
         if (code == CL_SUCCESS)
@@ -98,7 +103,8 @@ static kw_code set_args(device *d, const opencl_kernel *k, const device_launch *
 
 /* ---- launching ---- */
 
-kw_code opencl_enqueue(device *d, device_program *p, const device_launch *l, cl_command_queue queue, cl_event *event, kw_error *err)
+kw_code opencl_enqueue(device *d, device_program *p, const device_launch *l, cl_command_queue queue, cl_event *event,
+                       kw_error *err)
 {
     const opencl_kernel *k = find_kernel(p, l->kernel);
     size_t global[3];
@@ -115,7 +121,8 @@ kw_code opencl_enqueue(device *d, device_program *p, const device_launch *l, cl_
     cl_int code = clEnqueueNDRangeKernel(queue, k->kernel, l->rank, NULL, global, l->local, 0, NULL, event);
     if (code == CL_SUCCESS)
         return KW_OK;
-    snprintf(what, sizeof what, "kernel \"%.80s\" (compiled for groups of up to %zu, %lld bytes of local memory) cannot be launched",
+    snprintf(what, sizeof what,
+             "kernel \"%.80s\" (compiled for groups of up to %zu, %lld bytes of local memory) cannot be launched",
              l->kernel, k->max_group, (long long)k->local_bytes);
     return opencl_fail(d, OPENCL_ENQUEUE, code, err, what);
 }
@@ -149,7 +156,7 @@ void opencl_release_events(cl_event *events, size_t n)
 kw_code opencl_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err)
 {
     opencl *o = opencl_of(d);
-    cl_event *events = mem_calloc(n, sizeof *events);
+    cl_event *events = mem_calloc(n, sizeof(cl_event));
     size_t launched = 0;
     kw_code result = KW_OK;
     while (result == KW_OK && launched < n) {

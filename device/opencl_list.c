@@ -53,8 +53,10 @@ bool opencl_cache_is_unwritable(strb *why)
         cut_to_existing(path);
         bool unwritable = !fs_is_folder(path) || access(path, W_OK | X_OK) != 0;
         if (unwritable && why)
-            strb_printf(why, "%s=%s: %s is not a writable folder, so PoCL would show no device; set POCL_CACHE_DIR to one that is",
-                        variables[i], folder, path);
+            strb_printf(
+                why,
+                "%s=%s: %s is not a writable folder, so PoCL would show no device; set POCL_CACHE_DIR to one that is",
+                variables[i], folder, path);
         free(path);
         return unwritable;
     }
@@ -84,10 +86,12 @@ static void query_pci(cl_device_id id, char *out, size_t size)
     cl_uint khr[4] = {0};
     unsigned char amd[24] = {0};
     out[0] = '\0';
-    if (opencl_has_extension(id, "cl_khr_pci_bus_info") && clGetDeviceInfo(id, 0x410f, sizeof khr, khr, NULL) == CL_SUCCESS) {
+    if (opencl_has_extension(id, "cl_khr_pci_bus_info") &&
+        clGetDeviceInfo(id, 0x410f, sizeof khr, khr, NULL) == CL_SUCCESS) {
         snprintf(out, size, "%04x:%02x:%02x.%x", khr[0] & 0xffffu, khr[1] & 0xffu, khr[2] & 0xffu, khr[3] & 7u);
     } else if (opencl_has_extension(id, "cl_nv_device_attribute_query")) {
-        unsigned bus = kw_key_query_uint(id, 0x4008), slot = kw_key_query_uint(id, 0x4009), domain = kw_key_query_uint(id, 0x400a);
+        unsigned bus = kw_key_query_uint(id, 0x4008), slot = kw_key_query_uint(id, 0x4009),
+                 domain = kw_key_query_uint(id, 0x400a);
         snprintf(out, size, "%04x:%02x:%02x.%x", domain & 0xffffu, bus & 0xffu, (slot >> 3) & 0x1fu, slot & 7u);
     } else if (opencl_has_extension(id, "cl_amd_device_attribute_query") &&
                clGetDeviceInfo(id, 0x4037, sizeof amd, amd, NULL) == CL_SUCCESS && amd[0] == 1 /* PCIe */) {
@@ -137,7 +141,8 @@ static bool is_usable(cl_device_id id)
 {
     cl_bool available = CL_FALSE, compiler = CL_FALSE;
     return clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) == CL_SUCCESS && available &&
-           clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL) == CL_SUCCESS && compiler;
+           clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL) == CL_SUCCESS &&
+           compiler;
 }
 
 /* ---- the list ---- */
@@ -154,17 +159,20 @@ static void KW_PRINTF(2, 3) add_note(strb *note, const char *format, ...)
     va_end(args);
 }
 
-/* "OpenCL Loader 2.3.1 (OCL Icd free software)": asked of the loader itself, which has a function for it or not. */
+/* "OpenCL Loader 2.3.1": asked of the loader itself, by a function that it may have. That function is found through
+ * another one, which newer headers no longer declare. */
 static void loader_name(char *out, size_t size)
 {
+    void *(*find)(const char *) = NULL;
     cl_int (*ask)(cl_uint, size_t, void *, size_t *) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "clGetICDLoaderInfoOCLICD");
+    void *symbol = dlsym(RTLD_DEFAULT, "clGetExtensionFunctionAddress");
     char version[64] = "", name[64] = "";
     snprintf(out, size, "of unknown version");
-    if (!symbol)
-        return;
+    memcpy(&find, &symbol, sizeof find);
+    symbol = find ? find("clGetICDLoaderInfoOCLICD") : NULL;
     memcpy(&ask, &symbol, sizeof ask);
-    if (ask(2 /* name */, sizeof name, name, NULL) == CL_SUCCESS && ask(3 /* version */, sizeof version, version, NULL) == CL_SUCCESS)
+    if (ask && ask(2 /* name */, sizeof name, name, NULL) == CL_SUCCESS &&
+        ask(3 /* version */, sizeof version, version, NULL) == CL_SUCCESS)
         snprintf(out, size, "%s %s", name, version);
 }
 
@@ -174,7 +182,8 @@ static void note_no_platform(strb *note)
     const char *vendors = getenv("OCL_ICD_VENDORS");
     loader_name(loader, sizeof loader);
     add_note(note,
-             "no OpenCL platform found: install a GPU driver, or PoCL (apt-get install pocl-opencl-icd); in a container the driver's "
+             "no OpenCL platform found: install a GPU driver, or PoCL (apt-get install pocl-opencl-icd); in a "
+             "container the driver's "
              ".icd file and library have to be inside; loader %s, OCL_ICD_VENDORS=%s",
              loader, vendors ? vendors : "(not set)");
 }
@@ -256,7 +265,8 @@ kw_code opencl_find(const char *spec, cl_platform_id *platform, cl_device_id *id
     unsigned p, i;
     char rest;
     if (sscanf(spec, "opencl:%u:%u%c", &p, &i, &rest) != 2)
-        return kw_error_set(err, KW_BAD_INPUT, "\"%s\" is no OpenCL device: give opencl:PLATFORM:DEVICE, such as opencl:0:0", spec);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "\"%s\" is no OpenCL device: give opencl:PLATFORM:DEVICE, such as opencl:0:0", spec);
     if (find_platforms(platforms, &found, err) != KW_OK)
         return KW_ENVIRONMENT;
     if (p >= found)
@@ -264,7 +274,8 @@ kw_code opencl_find(const char *spec, cl_platform_id *platform, cl_device_id *id
     *platform = platforms[p];
     cl_int code = clGetDeviceIDs(*platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, ids, &found);
     if (code != CL_SUCCESS || i >= found || i >= MAX_DEVICES)
-        return kw_error_set(err, KW_ENVIRONMENT, "%s: platform %u has %u devices (%s)", spec, p, code == CL_SUCCESS ? found : 0,
+        return kw_error_set(err, KW_ENVIRONMENT, "%s: platform %u has %u devices (%s)", spec, p,
+                            code == CL_SUCCESS ? found : 0,
                             code == CL_SUCCESS ? "counted from 0" : opencl_error_name(code));
     *id = ids[i];
     describe(*platform, *id, p, i, info);

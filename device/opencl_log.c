@@ -16,6 +16,34 @@ static bool has_word(const char *line, size_t length, const char *word)
     return false;
 }
 
+/* "Error(s) while linking:" says nothing without the line after it. */
+static void append_next_line(const char *after, char *out, size_t size)
+{
+    size_t used = strlen(out);
+    after += strspn(after, " \t\r\n");
+    while (used > 0 && isspace((unsigned char)out[used - 1]))
+        used--;
+    snprintf(out + used, size - used, " %.*s", (int)strcspn(after, "\r\n"), after);
+}
+
+void opencl_hide_temporaries(char *log)
+{
+    static const char stem[] = "/tempfile_", suffix[] = ".cl", name[] = "kernel";
+    char *p = log;
+    while ((p = strstr(p, stem)) != NULL) {
+        char *start = p, *end = strstr(p, suffix);
+        while (start > log && !isspace((unsigned char)start[-1]))
+            start--;
+        if (!end || strcspn(p, " \t\r\n:") < (size_t)(end - p) || end - start < (ptrdiff_t)sizeof stem) {
+            p += strlen(stem);
+            continue;
+        }
+        memcpy(start, name, sizeof name - 1); // NOLINT(bugprone-not-null-terminated-result): text follows
+        p = start + sizeof name - 1;
+        memmove(p, end, strlen(end) + 1);
+    }
+}
+
 void opencl_first_line(const char *log, char *out, size_t size)
 {
     const char *best = NULL;
@@ -35,6 +63,10 @@ void opencl_first_line(const char *log, char *out, size_t size)
             line++;
     }
     snprintf(out, size, "%.*s", (int)(best_length < size ? best_length : size - 1), best ? best : "");
+    while (best_length > 0 && isspace((unsigned char)best[best_length - 1]))
+        best_length--;
+    if (best_length > 0 && best[best_length - 1] == ':')
+        append_next_line(best + best_length, out, size);
 }
 
 /* The number in front of `words`, as in "8 bytes spill stores"; the largest of all places. -1 if there is none. */

@@ -23,6 +23,7 @@ static void read_log(const opencl *o, cl_program program, strb *out)
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
         for (const char *p = text; *p; p++)
             visible = visible || isgraph((unsigned char)*p);
+    opencl_hide_temporaries(text);
     if (visible)
         strb_add(out, text);
     free(text);
@@ -31,8 +32,8 @@ static void read_log(const opencl *o, cl_program program, strb *out)
 /* Stands in for a log that says nothing. */
 static void describe_silence(cl_int code, const char *options, const char *source, strb *out)
 {
-    strb_printf(out, "the compiler failed with %s (%d) and gave no log; options \"%s\"; the source begins:\n", opencl_error_name(code), code,
-                options);
+    strb_printf(out, "the compiler failed with %s (%d) and gave no log; options \"%s\"; the source begins:\n",
+                opencl_error_name(code), code, options);
     for (int i = 1; i <= HEAD_LINES && *source; i++) {
         size_t length = strcspn(source, "\n");
         strb_printf(out, "%4d  %.*s\n", i, (int)length, source);
@@ -40,7 +41,8 @@ static void describe_silence(cl_int code, const char *options, const char *sourc
     }
 }
 
-static kw_code build_failed(device *d, cl_int code, const char *options, const char *source, device_build_info *info, kw_error *err)
+static kw_code build_failed(device *d, cl_int code, const char *options, const char *source, device_build_info *info,
+                            kw_error *err)
 {
     char line[1200];
     if (info->log.length == 0) {
@@ -88,10 +90,11 @@ static void describe_kernel(const opencl *o, opencl_kernel *k)
 {
     cl_uint n = 0;
     cl_ulong local = 0;
-    if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->max_group, &k->max_group, NULL) != CL_SUCCESS)
+    if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->max_group, &k->max_group,
+                                 NULL) != CL_SUCCESS)
         k->max_group = 0;
-    if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->fixed_group, k->fixed_group, NULL) !=
-        CL_SUCCESS)
+    if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->fixed_group,
+                                 k->fixed_group, NULL) != CL_SUCCESS)
         memset(k->fixed_group, 0, sizeof k->fixed_group);
     k->local_bytes = -1;
     if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL) == CL_SUCCESS)
@@ -104,7 +107,8 @@ static void describe_kernel(const opencl *o, opencl_kernel *k)
         describe_param(k->kernel, i, &k->params[i]);
 }
 
-static kw_code missing_kernel(device *d, const opencl_program *p, const char *name, cl_int code, device_build_info *info, kw_error *err)
+static kw_code missing_kernel(device *d, const opencl_program *p, const char *name, cl_int code,
+                              device_build_info *info, kw_error *err)
 {
     char names[1024] = "";
     strb line = STRB_INIT;
@@ -122,7 +126,8 @@ static kw_code missing_kernel(device *d, const opencl_program *p, const char *na
     return KW_BAD_INPUT;
 }
 
-static kw_code make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info, kw_error *err)
+static kw_code make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info,
+                            kw_error *err)
 {
     const opencl *o = opencl_of(d);
     p->kernels = mem_calloc(n, sizeof *p->kernels);

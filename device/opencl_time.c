@@ -32,11 +32,11 @@ static double run_time(const opencl *o, const cl_event *events, size_t n, double
     return sum <= host_ns + HOST_SLACK_NS ? sum : 0;
 }
 
-kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t n_runs,
-                           double *ns, kw_error *err)
+kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err)
 {
     opencl *o = opencl_of(d);
-    cl_event *events = mem_calloc(n_runs, n_launches * sizeof *events);
+    cl_event *events = mem_calloc(n_runs, n_launches * sizeof(cl_event));
     size_t launched = 0;
     kw_code result = KW_OK;
     int64_t begin = clock_now_ns();
@@ -61,8 +61,8 @@ kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, 
 }
 
 /* One batch; *ns gets the host time of one run. */
-static kw_code time_one_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t first,
-                              size_t n, double *ns, kw_error *err)
+static kw_code time_one_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                              size_t first, size_t n, double *ns, kw_error *err)
 {
     opencl *o = opencl_of(d);
     kw_code result = KW_OK;
@@ -80,8 +80,8 @@ static kw_code time_one_batch(device *d, device_program *p, device_launch_set se
     return result;
 }
 
-kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches, size_t per_batch,
-                          size_t n_batches, double *ns, kw_error *err)
+kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err)
 {
     kw_code result = KW_OK;
     for (size_t i = 0; result == KW_OK && i < n_batches; i++)

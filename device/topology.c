@@ -60,7 +60,8 @@ static int64_t cache_bytes(hwloc_topology_t t, hwloc_obj_type_t type)
     return cache ? (int64_t)cache->attr->cache.size : 0;
 }
 
-void topology_describe(hwloc_topology_t t, hwloc_const_bitmap_t usable, double cpu_quota, int64_t memory_limit, topology *out)
+void topology_describe(hwloc_topology_t t, hwloc_const_bitmap_t usable, double cpu_quota, int64_t memory_limit,
+                       topology *out)
 {
     memset(out, 0, sizeof *out);
     if (!usable)
@@ -140,7 +141,8 @@ kw_code topology_bind_to_node(int node, kw_error *err)
     if (!object)
         code = kw_error_set(err, KW_BAD_INPUT, "there is no NUMA node %d", node);
     else if (hwloc_set_cpubind(t, object->cpuset, HWLOC_CPUBIND_PROCESS) != 0)
-        code = kw_error_set(err, KW_ENVIRONMENT, "this process cannot be bound to NUMA node %d: %s", node, strerror(errno));
+        code = kw_error_set(err, KW_ENVIRONMENT, "this process cannot be bound to NUMA node %d: %s", node,
+                            strerror(errno));
     hwloc_topology_destroy(t);
     return code;
 }

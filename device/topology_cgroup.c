@@ -19,8 +19,8 @@ static bool read_file(const char *path, char *out, size_t size)
     return n > 0;
 }
 
-/* The group that a controller has put this process into: "0::/a/b" for version 2 (controller ""), "4:cpu,cpuacct:/a/b" for
- * version 1. false if there is none. */
+/* The group that a controller has put this process into: "0::/a/b" for version 2 (controller ""),
+ * "4:cpu,cpuacct:/a/b" for version 1. false if there is none. */
 static bool find_group(const char *root, const char *controller, char *out, size_t size)
 {
     char path[512], line[1024];
@@ -50,7 +50,9 @@ static double quota_of_v2(const char *folder)
     char path[1024], text[128];
     double quota, period;
     snprintf(path, sizeof path, "%s/cpu.max", folder);
-    return read_file(path, text, sizeof text) && sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
+    return read_file(path, text, sizeof text) && sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0
+               ? quota / period
+               : 0;
 }
 
 static double quota_of_v1(const char *folder)
@@ -86,8 +88,8 @@ static double memory_of_v1(const char *folder)
     return memory_of(folder, "memory.limit_in_bytes");
 }
 
-/* The tightest limit from the group up to the root of the hierarchy mounted at root/mount. Inside a container the group's
- * path may not exist there; its own limits are then at the root. */
+/* The tightest limit from the group up to the root of the hierarchy mounted at root/mount. Inside a container the
+ * group's path may not exist there; its own limits are then at the root. */
 static double tightest(const char *root, const char *mount, const char *group, double (*read)(const char *folder))
 {
     char path[768];

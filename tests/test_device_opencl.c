@@ -1,10 +1,8 @@
 /* The OpenCL back end, on whatever device there is (PoCL in `make check`); skipped when there is none. */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "device/opencl.h"
 #include "device/device_key_query.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -164,7 +160,8 @@ static void test_list(void **state)
     assert_string_equal(d->spec, "opencl:0:0");
     assert_true(strlen(d->name) > 0 && strlen(d->driver) > 0 && strlen(d->platform) > 0);
     assert_int_equal(strncmp(d->api, "OpenCL ", 7), 0);
-    assert_true(d->limits.compute_units >= 1 && d->limits.max_work_group_size >= 1 && d->limits.local_mem_bytes >= 1024);
+    assert_true(d->limits.compute_units >= 1 && d->limits.max_work_group_size >= 1 &&
+                d->limits.local_mem_bytes >= 1024);
     assert_true(d->limits.max_alloc_bytes > 0 && d->limits.global_mem_bytes >= d->limits.max_alloc_bytes);
     assert_true(d->limits.max_work_item_size[2] >= 1 && d->limits.preferred_multiple >= 1);
     assert_true(d->limits.is_cpu || d->limits.is_gpu);
@@ -199,35 +196,6 @@ static void test_open_what_is_not_there(void **state)
     assert_int_equal(device_open("opencl:0", &d, &err), KW_BAD_INPUT);
     assert_int_equal(device_open("opencl:0:0x", &d, &err), KW_BAD_INPUT);
     assert_null(d);
-}
-
-static void test_unwritable_cache(void **state)
-{
-    (void)state;
-    char *before = getenv("POCL_CACHE_DIR") ? mem_strdup(getenv("POCL_CACHE_DIR")) : NULL;
-    kw_error err = {0};
-    strb why = STRB_INIT;
-    char *folder = fs_temp_folder("kwcache", &err), *file = fs_join(folder, "file"), *below = fs_join(file, "below"), *fresh = fs_join(folder, "a/b");
-    ok(fs_write(file, "x", 1, &err), &err);
-    setenv("POCL_CACHE_DIR", below, 1);
-    assert_true(opencl_cache_is_unwritable(&why));
-    assert_non_null(strstr(strb_text(&why), below));
-    setenv("POCL_CACHE_DIR", fresh, 1);
-    assert_false(opencl_cache_is_unwritable(&why));
-    assert_false(fs_is_folder(fresh)); /* looking makes nothing */
-    setenv("POCL_CACHE_DIR", folder, 1);
-    assert_false(opencl_cache_is_unwritable(NULL));
-    if (before)
-        setenv("POCL_CACHE_DIR", before, 1);
-    else
-        unsetenv("POCL_CACHE_DIR");
-    fs_remove_tree(folder);
-    free(folder);
-    free(file);
-    free(below);
-    free(fresh);
-    free(before);
-    strb_clear(&why);
 }
 
 /* ---- buffers ---- */
@@ -302,17 +270,17 @@ static void test_memory_limit(void **state)
     says(&err, "over what the device allows");
 }
 
-typedef kw_code (*compare_way)(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
-                               uint64_t *n, uint64_t *first, kw_error *err);
+typedef kw_code (*compare_way)(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                               size_t bytes, uint64_t *n, uint64_t *first, kw_error *err);
 
-static kw_code compare_in_pieces(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
-                                 uint64_t *n, uint64_t *first, kw_error *err)
+static kw_code compare_in_pieces(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                                 size_t bytes, uint64_t *n, uint64_t *first, kw_error *err)
 {
     return opencl_compare_by_kernel(d, a, a_offset, b, b_offset, bytes, 17, n, first, err);
 }
 
-static kw_code compare_in_one(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes, uint64_t *n,
-                              uint64_t *first, kw_error *err)
+static kw_code compare_in_one(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
+                              size_t bytes, uint64_t *n, uint64_t *first, kw_error *err)
 {
     return opencl_compare_by_kernel(d, a, a_offset, b, b_offset, bytes, (size_t)1 << 30, n, first, err);
 }
@@ -375,7 +343,9 @@ static void test_build_errors(void **state)
     device_program *p;
     device_build_info info;
     const char *name = "k";
-    assert_int_equal(device_build(d, "kernel void k(global float *x)\n{\n    x[0] = undeclared_name;\n}\n", "", &name, 1, &p, &info, &err), KW_FAILED);
+    assert_int_equal(device_build(d, "kernel void k(global float *x)\n{\n    x[0] = undeclared_name;\n}\n", "", &name,
+                                  1, &p, &info, &err),
+                     KW_FAILED);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_BUILD);
     assert_null(p);
     says(&err, "does not compile: ");
@@ -383,13 +353,16 @@ static void test_build_errors(void **state)
     assert_non_null(strstr(strb_text(&info.log), "undeclared_name"));
     device_build_info_clear(&info);
 
-    assert_int_equal(device_build(d, "kernel void k(global float *x) { x[0] = 1; }", "-no-such-option", &name, 1, &p, &info, &err), KW_FAILED);
+    assert_int_equal(
+        device_build(d, "kernel void k(global float *x) { x[0] = 1; }", "-no-such-option", &name, 1, &p, &info, &err),
+        KW_FAILED);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_BUILD);
     assert_true(info.log.length > 0);
     device_build_info_clear(&info);
 
     name = "kk";
-    assert_int_equal(device_build(d, "kernel void k(global float *x) { x[0] = 1; }", "", &name, 1, &p, &info, &err), KW_BAD_INPUT);
+    assert_int_equal(device_build(d, "kernel void k(global float *x) { x[0] = 1; }", "", &name, 1, &p, &info, &err),
+                     KW_BAD_INPUT);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_BUILD);
     says(&err, "the source has no kernel \"kk\"; it has: k");
     device_build_info_clear(&info);
@@ -403,36 +376,10 @@ static void test_options_reach_the_compiler(void **state)
     device_program *p;
     device_build_info info;
     const char *name = "k";
-    ok(device_build(d, "kernel void k(global VALUE *x) { x[0] = 1; }", "-DVALUE=float", &name, 1, &p, &info, &err), &err);
+    ok(device_build(d, "kernel void k(global VALUE *x) { x[0] = 1; }", "-DVALUE=float", &name, 1, &p, &info, &err),
+       &err);
     device_build_info_clear(&info);
     device_program_free(d, p);
-}
-
-static void test_logs(void **state)
-{
-    (void)state;
-    char line[64];
-    int64_t registers, spills;
-    opencl_first_line("\n\n  warning: x\nprogram.cl:3:5: error: no y\n  z\n", line, sizeof line);
-    assert_string_equal(line, "program.cl:3:5: error: no y");
-    opencl_first_line("\r\n note\r\n", line, sizeof line);
-    assert_string_equal(line, "note");
-    opencl_first_line("", line, sizeof line);
-    assert_string_equal(line, "");
-    opencl_parse_nvidia_log("ptxas info    : 0 bytes gmem\n"
-                            "ptxas info    : Compiling entry function 'a' for 'sm_90'\n"
-                            "ptxas info    : Function properties for a\n"
-                            "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-                            "ptxas info    : Used 32 registers, used 1 barriers, 8192 bytes smem, 380 bytes cmem[0]\n"
-                            "ptxas info    : Compiling entry function 'b' for 'sm_90'\n"
-                            "ptxas         .     40 bytes stack frame, 36 bytes spill stores, 44 bytes spill loads\n"
-                            "ptxas info    : Used 255 registers\n",
-                            &registers, &spills);
-    assert_int_equal(registers, 255);
-    assert_int_equal(spills, 36);
-    opencl_parse_nvidia_log("", &registers, &spills);
-    assert_int_equal(registers, -1);
-    assert_int_equal(spills, -1);
 }
 
 /* ---- arguments ---- */
@@ -487,7 +434,9 @@ static void test_run(void **state)
         x[i] = (float)i;
     ok(device_write(d, X, 0, x, sizeof x, &err), &err);
     device_arg scale[] = {int_arg(N), float_arg(3), buffer_arg(X), buffer_arg(Y)}, add[] = {buffer_arg(Y), int_arg(N)};
-    device_launch launches[] = {{"scale", 1, {8}, {(N + 7) / 8}, scale, 4}, {"add_one", 1, {8}, {(N + 7) / 8}, add, 2}, {"add_one", 1, {1}, {N}, add, 2}};
+    device_launch launches[] = {{"scale", 1, {8}, {(N + 7) / 8}, scale, 4},
+                                {"add_one", 1, {8}, {(N + 7) / 8}, add, 2},
+                                {"add_one", 1, {1}, {N}, add, 2}};
     ok(device_run(d, p, launches, 3, &err), &err);
     ok(device_read(d, Y, 0, y, sizeof y, &err), &err);
     for (int i = 0; i < N; i++)
@@ -680,7 +629,6 @@ int main(void)
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_key_of_header),
         cmocka_unit_test(test_open_what_is_not_there),
-        cmocka_unit_test(test_unwritable_cache),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_memory_limit),
@@ -688,7 +636,6 @@ int main(void)
         cmocka_unit_test(test_build_info),
         cmocka_unit_test(test_build_errors),
         cmocka_unit_test(test_options_reach_the_compiler),
-        cmocka_unit_test(test_logs),
         cmocka_unit_test(test_check_args),
         cmocka_unit_test(test_run),
         cmocka_unit_test(test_guard_bands),

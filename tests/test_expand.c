@@ -84,6 +84,8 @@ static void prints_values(void **state)
     expands("${4/2} ${log2(8)} ${-0.0}", "2 3 0");
     expands("${vec(T,4)} ${vec(T,1)} ${lit(T,R)}", "float4 float 0.5f");
     expands("${ K }", "48");
+    expands("${0} ${-7} ${10**18} ${-2**62*2} ${2**62-1+2**62}",
+            "0 -7 1000000000000000000 -9223372036854775808 9223372036854775807");
     fails("a ${R}", KW_BAD_INPUT, "k.cl:10:3: ${R} is 0.5, not an integer: write // or ceil_div");
     fails("${[1,2]}", KW_BAD_INPUT, "k.cl:10:1:");
     fails("\n  ${TN}", KW_BAD_INPUT, "k.cl:11:5:");

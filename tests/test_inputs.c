@@ -19,7 +19,8 @@ static const char task_text[] =
     "{\"name\":\"positive\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0}},"
     "{\"name\":\"negative\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"max\":-1}},"
     "{\"name\":\"share\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0,\"max\":1}},"
-    "{\"name\":\"narrow\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0.25,\"max\":0.75}},"
+    "{\"name\":\"narrow\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0.25,\"max\":0."
+    "75}},"
     "{\"name\":\"where\",\"type\":\"i32\",\"shape\":[\"M\",\"N\"],\"access\":\"in\","
     "\"init\":{\"generator\":\"index\",\"limit\":\"N\"}},"
     "{\"name\":\"count\",\"type\":\"u8\",\"shape\":[\"M\",\"N\"],\"access\":\"in\"},"
@@ -96,8 +97,8 @@ static void test_golden_bytes(void **state)
 {
     (void)state;
     static const char *const golden[DIST_COUNT] = {
-        "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d",
-        "e3aced6360c03be8b0b53111881f7a88", "439958c24c4c0100f01a5bf076d8a67b"};
+        "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
+        "439958c24c4c0100f01a5bf076d8a67b"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];

@@ -11,13 +11,13 @@
 
 /* What the scripted device does and has seen. */
 typedef struct script {
-    double run_ns;          /* of one run, by both clocks */
-    double first_ns;        /* added to the first run of a row: what a discarded run is for */
-    size_t bad_readings;    /* of each row of events, from its second run on, come back as 0 */
-    double overhead_ns;     /* added to events only */
+    double run_ns;       /* of one run, by both clocks */
+    double first_ns;     /* added to the first run of a row: what a discarded run is for */
+    size_t bad_readings; /* of each row of events, from its second run on, come back as 0 */
+    double overhead_ns;  /* added to events only */
     size_t event_rows, batch_rows, restores;
     size_t last_n, last_per_batch;
-    size_t used[16];        /* runs per set in the last row; the probe is number 15 */
+    size_t used[16]; /* runs per set in the last row; the probe is number 15 */
     size_t probe_position, total;
 } script;
 
@@ -80,8 +80,13 @@ static timing_result measure(script *s, const job_timing *policy, size_t n_sets,
     static const device_ops ops = {.name = "scripted", .time_events = time_events, .time_batch = time_batch};
     device d = {.ops = &ops, .state = s};
     device_program program = {.handle = NULL};
-    timing_rig rig = {.device = &d, .program = &program, .n_sets = n_sets, .probe = &launches[15], .n_launches = 1,
-                      .restore = restore, .cookie = s};
+    timing_rig rig = {.device = &d,
+                      .program = &program,
+                      .n_sets = n_sets,
+                      .probe = &launches[15],
+                      .n_launches = 1,
+                      .restore = restore,
+                      .cookie = s};
     for (size_t i = 0; i < n_sets; i++)
         rig.sets[i] = &launches[i];
     timing_result result;
@@ -225,9 +230,9 @@ static void test_readings_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_runs_by_events),   cmocka_unit_test(test_more_samples_of_short_runs),
+        cmocka_unit_test(test_long_runs_by_events),        cmocka_unit_test(test_more_samples_of_short_runs),
         cmocka_unit_test(test_very_short_runs_in_batches), cmocka_unit_test(test_method_asked_for),
-        cmocka_unit_test(test_hopeless_is_stopped),   cmocka_unit_test(test_time_is_bounded),
+        cmocka_unit_test(test_hopeless_is_stopped),        cmocka_unit_test(test_time_is_bounded),
         cmocka_unit_test(test_readings_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,8 +23,12 @@ static tensor_layout dense(dtype type, int64_t rows, int64_t columns)
 
 static verify_rule rule_f32(void)
 {
-    return (verify_rule){.type = DTYPE_F32, .compare = TASK_COMPARE_ERROR, .relative = 4 * 0x1p-23,
-                         .per_scale = 8 * 0x1p-23 * 8, .floor = (double)FLT_MIN, .exact_limit = 0x1p24};
+    return (verify_rule){.type = DTYPE_F32,
+                         .compare = TASK_COMPARE_ERROR,
+                         .relative = 4 * 0x1p-23,
+                         .per_scale = 8 * 0x1p-23 * 8,
+                         .floor = (double)FLT_MIN,
+                         .exact_limit = 0x1p24};
 }
 
 /* One f32 element against one value. */
@@ -264,8 +268,14 @@ static void test_set(void **state)
 static tensor_layout strided(void)
 {
     /* 2 x 3 in rows of 5: flat 0..2 and 5..7, gaps at 3 and 4 */
-    return (tensor_layout){.type = DTYPE_F32, .rank = 2, .shape = {2, 3}, .stride = {5, 1}, .count = 6, .elements = 8,
-                           .bytes = 32, .dense = false};
+    return (tensor_layout){.type = DTYPE_F32,
+                           .rank = 2,
+                           .shape = {2, 3},
+                           .stride = {5, 1},
+                           .count = 6,
+                           .elements = 8,
+                           .bytes = 32,
+                           .dense = false};
 }
 
 static void test_gaps(void **state)

@@ -10,7 +10,7 @@
 #define EVENTS_FROM_NS 30000.0 /* a run shorter than this is timed in batches */
 #define FEW_FROM_NS 1e6        /* above, single launches vary by less than a percent: fewer samples do */
 #define MANY_SAMPLES 10
-#define LONG_RUN_NS 50e6       /* above, what a first launch adds does not show */
+#define LONG_RUN_NS 50e6 /* above, what a first launch adds does not show */
 #define BATCH_NS 200000.0
 #define MAX_BATCH 65536
 #define LEAST_SAMPLES 3

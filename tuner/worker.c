@@ -39,8 +39,8 @@ typedef struct line_reader {
     size_t scanned; /* bytes that are known to hold no newline */
 } line_reader;
 
-/* 1: a line, without its newline, valid until the next call; 0: end of input (a last line without newline is dropped: its
- * sender died in it); -1: an error or an endless line. */
+/* 1: a line, without its newline, valid until the next call; 0: end of input (a last line without newline is dropped:
+ * its sender died in it); -1: an error or an endless line. */
 static int read_line(line_reader *in, const char **line, size_t *length)
 {
     if (in->used > 0) {

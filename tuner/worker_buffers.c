@@ -100,8 +100,10 @@ static void set_bytes(device_arg *out, dtype type, const plan_arg *a, bool integ
     uint32_t word = (uint32_t)wide;
     uint16_t half = (uint16_t)wide;
     uint8_t byte = (uint8_t)wide;
-    const void *from = out->n == 8 ? (const void *)&wide : out->n == 4 ? (const void *)&word
-                                                         : out->n == 2 ? (const void *)&half : (const void *)&byte;
+    const void *from = out->n == 8   ? (const void *)&wide
+                       : out->n == 4 ? (const void *)&word
+                       : out->n == 2 ? (const void *)&half
+                                     : (const void *)&byte;
     memcpy(out->bytes, from, out->n);
 }
 

@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 typedef struct guarded {
-    const char *name;       /* for messages; borrowed */
-    device_buffer *whole;   /* NULL when it is empty */
-    device_buffer *inner;   /* a view of `whole` */
-    size_t guard;           /* bytes in front; as many (and a few more) behind */
+    const char *name;     /* for messages; borrowed */
+    device_buffer *whole; /* NULL when it is empty */
+    device_buffer *inner; /* a view of `whole` */
+    size_t guard;         /* bytes in front; as many (and a few more) behind */
     size_t bytes, total;
 } guarded;
 
@@ -44,20 +44,21 @@ buffer_need buffers_need(const task *t, const tensor_layout *layouts, const plan
 /* A plan that came over the wire must not index past what the task has. KW_BAD_INPUT. */
 kw_code buffers_check_plan(const task *t, const plan *p, kw_error *err);
 
-/* NULL when memory cannot be had (the fault of the device says so). `share_temps`: a set whose temporaries are used; NULL:
- * own ones. */
+/* NULL when memory cannot be had (the fault of the device says so). `share_temps`: a set whose temporaries are used;
+ * NULL: own ones. */
 buffer_set *buffers_new(device *d, const task *t, const tensor_layout *layouts, const plan *p,
                         const buffer_set *share_temps, kw_error *err);
 void buffers_free(buffer_set *s); /* NULL is fine */
 
-/* Contents before a run: guards hold `guard`; outputs, and inouts whose old contents do not matter, hold `poison`, as do
- * temporaries; the others their inputs. */
+/* Contents before a run: guards hold `guard`; outputs, and inouts whose old contents do not matter, hold `poison`, as
+ * do temporaries; the others their inputs. */
 kw_code buffers_restore(buffer_set *s, const case_data *data, unsigned char poison, unsigned char guard, kw_error *err);
 /* All bytes zero: for a launch that only serves to make the driver compile. */
 kw_code buffers_clear(buffer_set *s, kw_error *err);
 
-/* Looks at all guard bands. *where is the first buffer that was written past its ends: then `before` says on which side,
- * `distance` how many bytes off the nearest one is (0: the very next byte), `n` how many bytes differ. NULL: none was. */
+/* Looks at all guard bands. *where is the first buffer that was written past its ends: then `before` says on which
+ * side, `distance` how many bytes off the nearest one is (0: the very next byte), `n` how many bytes differ. NULL: none
+ * was. */
 typedef struct guard_report {
     const guarded *where;
     bool before;

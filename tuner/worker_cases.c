@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define HOST_CAP ((uint64_t)2 << 30)
-#define CHUNK 4096          /* elements asked of a reference at a time */
-#define SAMPLE_STREAM 2000  /* apart from the streams of inputs */
+#define CHUNK 4096         /* elements asked of a reference at a time */
+#define SAMPLE_STREAM 2000 /* apart from the streams of inputs */
 
 struct case_cache {
     device *device;
@@ -190,8 +190,8 @@ static kw_code make_expected(maker *m, case_data *data, size_t tensor, kw_error 
     return KW_OK;
 }
 
-/* Does the result depend on what an inout held before? The reference is asked again with NaN there: if it gives the same,
- * the kernel must not read it either (beta = 0 in a product), and it is poisoned like a pure output. */
+/* Does the result depend on what an inout held before? The reference is asked again with NaN there: if it gives the
+ * same, the kernel must not read it either (beta = 0 in a product), and it is poisoned like a pure output. */
 static void find_overwritten(maker *m, case_data *data, size_t tensor)
 {
     const expected *e = &data->expected[tensor];
@@ -270,8 +270,8 @@ kw_code case_cache_get(case_cache *cache, const job *j, const job_case *c, uint6
             return KW_OK;
         }
     }
-    maker m = {.cache = cache, .job = j, .c = c, .seed = seed, .reference = reference, .progress = progress,
-               .cookie = cookie};
+    maker m = {
+        .cache = cache, .job = j, .c = c, .seed = seed, .reference = reference, .progress = progress, .cookie = cookie};
     case_data *data = mem_calloc(1, sizeof *data);
     memcpy(data->key, key, sizeof key);
     data->last_used = cache->clock;

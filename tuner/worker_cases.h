@@ -1,5 +1,6 @@
 /* Inputs and expected outputs of cases, kept between jobs: three hundred candidates of one search pay for a reference
- * once. Least recently used go first when the caps (a quarter of the device's memory, 2 GiB of the host's) are reached. */
+ * once. Least recently used go first when the caps (a quarter of the device's memory, 2 GiB of the host's) are
+ * reached. */
 #ifndef KERNWRIGHT_TUNER_WORKER_CASES_H
 #define KERNWRIGHT_TUNER_WORKER_CASES_H
 
@@ -18,13 +19,13 @@
 
 /* What one output should hold. */
 typedef struct expected {
-    bool known;          /* there is a reference and the tensor is not empty */
+    bool known; /* there is a reference and the tensor is not empty */
     verify_rule rule;
-    uint64_t *logical;   /* the elements that the reference gave; NULL: all */
+    uint64_t *logical; /* the elements that the reference gave; NULL: all */
     size_t n;
     double *value, *scale;
     double max_scale;
-    void *trusted;       /* memory of the tensor as a trusted kernel left it; NULL: none */
+    void *trusted; /* memory of the tensor as a trusted kernel left it; NULL: none */
 } expected;
 
 typedef struct case_data {
@@ -34,7 +35,7 @@ typedef struct case_data {
     size_t n_tensors;
     tensor_layout layout[TASK_MAX_TENSORS];
     device_buffer *pristine[TASK_MAX_TENSORS]; /* inputs; NULL for pure outputs and empty tensors */
-    bool overwritten[TASK_MAX_TENSORS]; /* outputs, and inouts that the reference does not read */
+    bool overwritten[TASK_MAX_TENSORS];        /* outputs, and inouts that the reference does not read */
     expected expected[TASK_MAX_TENSORS];
     bool trusted_done;
     uint64_t device_bytes, host_bytes;

@@ -25,7 +25,8 @@ bool run_check_guards(run *r, const buffer_set *set)
         return run_device_failed(r, &err, "reading the guard bands");
     if (!report.where)
         return true;
-    return run_fail(r, OUTCOME_OUT_OF_BOUNDS, "wrote %s %s: %zu bytes changed in the guard band, the nearest %zu bytes %s",
+    return run_fail(r, OUTCOME_OUT_OF_BOUNDS,
+                    "wrote %s %s: %zu bytes changed in the guard band, the nearest %zu bytes %s",
                     report.before ? "before the start of" : "past the end of", report.where->name, report.n,
                     report.distance, report.before ? "in front of it" : "behind it");
 }
@@ -41,8 +42,9 @@ bool run_check_inputs(run *r, const case_data *data, const buffer_set *set)
         if (device_compare(r->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
             return run_device_failed(r, &err, "comparing the inputs");
         if (n > 0)
-            return run_fail(r, OUTCOME_INPUT_MODIFIED, "wrote to the input %s: %" PRIu64 " words differ, the first at byte %" PRIu64,
-                            g->name, n, first);
+            return run_fail(r, OUTCOME_INPUT_MODIFIED,
+                            "wrote to the input %s: %" PRIu64 " words differ, the first at byte %" PRIu64, g->name, n,
+                            first);
     }
     return true;
 }
@@ -70,7 +72,8 @@ static bool check_gaps(run *r, const case_data *data, size_t tensor, const void 
     if (changed == 0)
         return true;
     return run_fail(r, OUTCOME_OUT_OF_BOUNDS,
-                    "wrote between the rows of %s: %" PRIu64 " places that belong to no element, the first at element %" PRIu64,
+                    "wrote between the rows of %s: %" PRIu64
+                    " places that belong to no element, the first at element %" PRIu64,
                     r->job->task->tensors[tensor].name, changed, first);
 }
 
@@ -216,6 +219,9 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
 {
     kw_reference_fn *reference;
     kw_error err;
+    tensor_layout layouts[TASK_MAX_TENSORS];
+    if (!run_layouts(r, c, layouts))
+        return false;
     if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
         return run_fatal(r, &err);
     if (case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err) != KW_OK) {
@@ -244,8 +250,7 @@ static bool keep_outputs(run *r, const buffer_set *set)
             continue;
         kw_error err;
         r->verified[i] = device_alloc(r->device, g->bytes, &err);
-        if (!r->verified[i] ||
-            device_copy(r->device, g->whole, g->guard, r->verified[i], 0, g->bytes, &err) != KW_OK)
+        if (!r->verified[i] || device_copy(r->device, g->whole, g->guard, r->verified[i], 0, g->bytes, &err) != KW_OK)
             return run_device_failed(r, &err, "keeping the output of the first run");
     }
     return true;
@@ -348,9 +353,6 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output)
     buffer_set *set = NULL;
     if (good) {
         run_announce(r, r->stage);
-        good = run_check_memory(r, data->layout, &c->plan);
-    }
-    if (good) {
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
         good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
     }

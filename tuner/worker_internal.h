@@ -16,8 +16,9 @@
 typedef struct worker {
     int out_fd;
     topology machine;
-    device *device;          /* the one opened last; kept */
+    device *device; /* the one opened last; kept */
     char spec[32];
+    bool is_bound; /* to the cores near it */
     case_cache *cases;
     reference_cache *references;
     /* The trusted program built last, known by its text. */
@@ -38,17 +39,17 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
-    stage stage;             /* announced last */
-    int64_t start_ns;        /* when the job was received */
+    stage stage;      /* announced last */
+    int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
-    device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case; for comparison when timed */
+    device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
     kw_error fatal;
 } run;
 
 /* worker.c */
 void worker_send(worker *w, const char *text, size_t length);
-/* Says that a stage begins, or that it is still going on through no doing of the candidate: the deadline starts anew. */
+/* Says that a stage begins, or still goes on through no doing of the candidate: the deadline starts anew. */
 void run_announce(run *r, stage s);
 void run_keep_alive(run *r);
 
@@ -57,8 +58,9 @@ bool run_fail(run *r, outcome o, const char *format, ...) KW_PRINTF(3, 4);
 bool run_fatal(run *r, const kw_error *err);
 /* A call of the device layer failed: outcome by the fault. `what` says what was being done. */
 bool run_device_failed(run *r, const kw_error *err, const char *what);
-/* Could the device ever hold this? Says how much is needed and how much there is. */
-bool run_check_memory(run *r, const tensor_layout *layouts, const plan *p);
+/* Layouts of the case's tensors. Fails when the device could never hold them and the temporaries: says how much is
+ * needed and how much there is. */
+bool run_layouts(run *r, const job_case *c, tensor_layout *out);
 double run_ms(const run *r); /* since the job was received */
 
 /* worker_job.c */

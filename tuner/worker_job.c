@@ -2,15 +2,15 @@
 #include "tuner/worker_internal.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
+#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_KERNELS 64
-#define LOG_BYTES 24576     /* of a build log in a detail */
-#define SOURCE_BYTES 32768  /* of the numbered source behind it */
+#define LOG_BYTES 24576    /* of a build log in a detail */
+#define SOURCE_BYTES 32768 /* of the numbered source behind it */
 
 /* ---- compile ---- */
 
@@ -113,12 +113,9 @@ static bool launch_once(run *r, const job_case *c)
 {
     tensor_layout layouts[TASK_MAX_TENSORS];
     kw_error err;
-    for (size_t i = 0; i < r->job->task->n_tensors; i++)
-        if (layout_of(r->job->task, &r->job->types, &c->shape, i, &layouts[i], &err) != KW_OK)
-            return run_fatal(r, &err);
     if (c->plan.n_launches == 0)
         return true;
-    if (!run_check_memory(r, layouts, &c->plan))
+    if (!run_layouts(r, c, layouts))
         return false;
     buffer_set *set = buffers_new(r->device, r->job->task, layouts, &c->plan, NULL, &err);
     if (!set)
@@ -181,6 +178,18 @@ static bool all_stages(run *r)
 
 /* ---- the job ---- */
 
+/* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
+static void bind_near_device(worker *w, const job *j)
+{
+    const device_info *info = device_describe(w->device);
+    if (w->is_bound || j->mode == JOB_COMPILE || info->limits.is_cpu || !info->pci[0])
+        return;
+    kw_error err;
+    w->is_bound = true;
+    if (topology_bind_to_node(topology_node_of_pci(info->pci), &err) != KW_OK)
+        log_debug("worker: %s", err.message);
+}
+
 /* The device of the job, opened when it is not the one of the job before. */
 static kw_code use_device(worker *w, const char *spec, kw_error *err)
 {
@@ -209,6 +218,7 @@ void worker_close_device(worker *w)
     w->trusted_hash[0] = '\0';
     device_close(w->device);
     w->device = NULL;
+    w->is_bound = false;
     w->spec[0] = '\0';
 }
 
@@ -229,6 +239,7 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
     if (use_device(w, j->device, fatal) != KW_OK)
         return JOB_FATAL;
     r.device = w->device;
+    bind_near_device(w, j);
     if (all_stages(&r)) {
         record->outcome = OUTCOME_OK;
         record->stage = STAGE_DONE;

@@ -73,10 +73,14 @@ bool run_device_failed(run *r, const kw_error *err, const char *what)
     return run_fail(r, o, "%s: %s", what, err->message);
 }
 
-bool run_check_memory(run *r, const tensor_layout *layouts, const plan *p)
+bool run_layouts(run *r, const job_case *c, tensor_layout *out)
 {
+    kw_error err;
+    for (size_t i = 0; i < r->job->task->n_tensors; i++)
+        if (layout_of(r->job->task, &r->job->types, &c->shape, i, &out[i], &err) != KW_OK)
+            return run_fatal(r, &err);
     const device_limits *limits = &device_describe(r->device)->limits;
-    buffer_need need = buffers_need(r->job->task, layouts, p);
+    buffer_need need = buffers_need(r->job->task, out, &c->plan);
     strb wanted = STRB_INIT, there = STRB_INIT;
     bool good = true;
     if (limits->max_alloc_bytes > 0 && need.largest > (uint64_t)limits->max_alloc_bytes) {

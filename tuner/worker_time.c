@@ -60,8 +60,6 @@ static bool make_sets(bench *b)
 {
     run *r = b->run;
     kw_error err;
-    if (!run_check_memory(r, b->data->layout, &b->c->plan))
-        return false;
     b->probe = buffers_new(r->device, r->job->task, b->data->layout, &b->c->plan, NULL, &err);
     if (!b->probe)
         return run_device_failed(r, &err, "memory for the tensors");
@@ -79,6 +77,7 @@ static bool make_sets(bench *b)
 static kw_code restore(void *cookie, kw_error *err)
 {
     bench *b = cookie;
+    run_keep_alive(b->run); /* the deadline is for one row of runs */
     kw_code code = buffers_restore(b->probe, b->probe_data, POISON, GUARD, err);
     for (size_t i = 0; i < b->n_sets && code == KW_OK; i++)
         code = buffers_restore(b->sets[i], b->data, POISON, GUARD, err);
@@ -99,10 +98,11 @@ static bool same_as_verified(run *r, const buffer_set *set)
         if (device_compare(r->device, r->verified[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
             return run_device_failed(r, &err, "comparing a timed run");
         if (n > 0)
-            return run_fail(r, OUTCOME_WRONG,
-                            "a timed run did not write what the same kernel wrote when it was verified: %llu words of %s "
-                            "differ, the first at byte %llu",
-                            (unsigned long long)n, g->name, (unsigned long long)first);
+            return run_fail(
+                r, OUTCOME_WRONG,
+                "a timed run did not write what the same kernel wrote when it was verified: %llu words of %s "
+                "differ, the first at byte %llu",
+                (unsigned long long)n, g->name, (unsigned long long)first);
     }
     return true;
 }
@@ -129,7 +129,8 @@ static bool check_other_set(bench *b, size_t row_runs)
     bool verified = false;
     for (size_t t = 0; t < TASK_MAX_TENSORS; t++)
         verified = verified || (r->verified[t] != NULL);
-    return verified ? same_as_verified(r, b->sets[i]) : run_check_outputs(r, b->data, b->sets[i], POISON, "a timed run: ");
+    return verified ? same_as_verified(r, b->sets[i])
+                    : run_check_outputs(r, b->data, b->sets[i], POISON, "a timed run: ");
 }
 
 static bool check_timed(bench *b, size_t row_runs)
@@ -146,8 +147,13 @@ static bool check_timed(bench *b, size_t row_runs)
 static bool measure(bench *b, timing_result *result)
 {
     run *r = b->run;
-    timing_rig rig = {.device = r->device, .program = r->program, .n_sets = b->n_sets, .probe = b->probe->launches,
-                      .n_launches = b->probe->n_launches, .restore = restore, .cookie = b};
+    timing_rig rig = {.device = r->device,
+                      .program = r->program,
+                      .n_sets = b->n_sets,
+                      .probe = b->probe->launches,
+                      .n_launches = b->probe->n_launches,
+                      .restore = restore,
+                      .cookie = b};
     for (size_t i = 0; i < b->n_sets; i++)
         rig.sets[i] = b->sets[i]->launches;
     kw_error err;
@@ -174,8 +180,7 @@ bool run_time(run *r, const job_case *c)
         return true; /* nothing to compute, nothing to time */
     bench b = {.run = r, .c = c};
     timing_result result = {.samples = NULL};
-    bool good = run_case_data(r, c, c->seed, &b.data) &&
-                run_case_data(r, c, inputs_probe_seed(c->seed), &b.probe_data);
+    bool good = run_case_data(r, c, c->seed, &b.data) && run_case_data(r, c, inputs_probe_seed(c->seed), &b.probe_data);
     if (good)
         run_announce(r, r->stage);
     good = good && make_sets(&b) && measure(&b, &result);

@@ -177,15 +177,15 @@ static inline int64_t kw_units_apart(const kw_known_device *known, const kw_devi
 static inline int kw_device_match(const kw_known_device *known, int n, const kw_device *device, kw_match *match)
 {
     int i, best = -1;
+    *match = KW_MATCH_EXACT;
+    for (i = 0; i < n; i++)
+        if (known[i].key_hash == device->key_hash)
+            return i;
     *match = KW_MATCH_DEFAULT;
     for (i = 0; i < n; i++) {
         kw_match m;
         if (known[i].vendor_hash != device->vendor_hash)
             continue;
-        if (known[i].key_hash == device->key_hash) {
-            *match = KW_MATCH_EXACT;
-            return i;
-        }
         m = known[i].arch_hash == device->arch_hash ? KW_MATCH_ARCH : KW_MATCH_VENDOR;
         if (best < 0 || m < *match ||
             (m == *match && kw_units_apart(known + i, device) < kw_units_apart(known + best, device))) {
@@ -281,14 +281,12 @@ static inline void kw_plan_global(kw_plan *plan, kw_launch *l, int i, int64_t va
         l->groups[i] = (size_t)value / l->local[i];
 }
 
-/* Takes the launch into the plan, unless it has no group. What the device cannot hold is a fault. */
-static inline void kw_plan_end(kw_plan *plan, const kw_launch *l, const kw_device *device)
+/* The geometry is complete: what the device cannot hold is a fault. 1 if there are groups to launch. */
+static inline int kw_plan_geometry(kw_plan *plan, const kw_launch *l, const kw_device *device)
 {
     const int64_t max[3] = {device->limits.max_local_x, device->limits.max_local_y, device->limits.max_local_z};
-    uint64_t product = 1, local_bytes = 0;
+    uint64_t product = 1;
     int i;
-    if (!l->groups[0] || !l->groups[1] || !l->groups[2])
-        return;
     for (i = 0; i < 3; i++) {
         product *= l->local[i];
         if (max[i] > 0 && (int64_t)l->local[i] > max[i])
@@ -296,6 +294,14 @@ static inline void kw_plan_end(kw_plan *plan, const kw_launch *l, const kw_devic
     }
     if (device->limits.max_work_group_size > 0 && product > (uint64_t)device->limits.max_work_group_size)
         plan->fault = 1;
+    return l->groups[0] && l->groups[1] && l->groups[2];
+}
+
+/* The arguments are complete: takes the launch into the plan. */
+static inline void kw_plan_end(kw_plan *plan, const kw_launch *l, const kw_device *device)
+{
+    uint64_t local_bytes = 0;
+    int i;
     for (i = 0; i < l->n_args; i++) {
         if (l->args[i].kind == KW_ARG_TEMP && plan->temp_bytes[l->args[i].index] == 0)
             plan->fault = 1;

@@ -1,8 +1,10 @@
 /* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by hand
  * so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
+#include "base/fs.h"
 #include "tests/support_header.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char h200[] = "nvidia/sm_90/h200/132";
@@ -112,6 +114,10 @@ static void write_big(const char *folder)
     support_begin(&s, "saxpy", NULL, "big_");
     support_variant(&s, support_template(&s, strb_text(&text)), "", NULL, NULL);
     support_write(&s, folder, "big_saxpy.h");
+    char *path = fs_join(folder, "big_saxpy.cl");
+    if (fs_write(path, s.variants[0]->source, strlen(s.variants[0]->source), NULL) != KW_OK)
+        exit(1);
+    free(path);
     support_end(&s);
     strb_clear(&text);
 }
