@@ -5,6 +5,7 @@
  *   coordinator -> {"type":"job","id":..,...}        one at a time
  *   worker -> {"type":"stage","id":..,"name":"compile"}  written and flushed BEFORE each stage begins
  *   worker -> {"type":"result","id":..,"record":{..}}
+ *   worker -> {"type":"error","code":..,"text":..}   the worker cannot go on (not a candidate's fault) and exits with `code`
  *   coordinator closes standard input: the worker ends.
  */
 #ifndef KERNWRIGHT_TUNER_JOB_H
@@ -50,10 +51,17 @@ typedef struct job_case {
     uint64_t seed;
     plan plan;
     plan trusted_plan;   /* of the trusted variant; n_launches 0: none */
-    bool sampled;        /* too large for the reference: compare 4,096 random elements, and everything with the trusted output */
+    bool sampled;        /* too large for the reference: compare 4,096 random elements, and everything with the trusted
+                            output */
 } job_case;
 
+/* Methods are never compared with each other; AUTO takes events from 30 us a run up, batches below. Whoever compares
+ * candidates around that border asks for the method that the first of them was timed with. */
+typedef enum timing_method { TIMING_AUTO, TIMING_EVENTS, TIMING_BATCH } timing_method;
+const char *timing_method_name(timing_method m); /* "auto", "events", "batch" */
+
 typedef struct job_timing {
+    timing_method method;
     bool cold;            /* rotate buffers over twice the last-level cache */
     int min_samples;      /* events: launches timed in a row; batches otherwise */
     int64_t max_ns;       /* stop timing one candidate after this much device time (at least 3 samples are kept) */
@@ -80,7 +88,7 @@ typedef struct job {
     const char *trusted_source, *trusted_options;
 } job;
 
-/* Timing method of a record: methods are never compared with each other. */
+/* Version of the way times are taken; part of the identity of a result. */
 #define TIMING_VERSION 1
 
 typedef struct job_record {
@@ -96,26 +104,33 @@ typedef struct job_record {
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
     int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
     size_t cases_passed;
-    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes */
+    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
 } job_record;
+
+#define JOB_MAX_ERROR 1e30 /* worst_error of NaN, of infinities, and of a difference where none is allowed */
+#define JOB_MAX_DETAIL 65536 /* bytes of a detail; longer ones are cut in the middle when they are printed */
 
 void job_record_clear(job_record *r);
 
-/* Encoding: one line each, appended to `out` with the newline. */
+/* Encoding: one line each, appended to `out` with the newline. Source and options must be valid UTF-8; in a detail
+ * other bytes are replaced. */
 void job_print(const job *j, strb *out);
 void job_stage_print(int64_t id, stage s, strb *out);
 void job_record_print(int64_t id, const job_record *r, strb *out);
-/* Decoding of a whole line. The job's strings, task and cases live in `a`; *t is the task it brought (free with task_free). */
+void job_error_print(kw_code code, const char *text, strb *out);
+/* Decoding of a whole line. The job's strings and cases live in `a`; *t is the task it brought (free with task_free). */
 kw_code job_parse(const char *line, size_t length, arena *a, job *out, task **t, kw_error *err);
 
-typedef enum message_type { MESSAGE_HELLO, MESSAGE_STAGE, MESSAGE_RESULT } message_type;
+typedef enum message_type { MESSAGE_HELLO, MESSAGE_STAGE, MESSAGE_RESULT, MESSAGE_ERROR } message_type;
 
 typedef struct message {
     message_type type;
     int64_t id;
     stage stage;          /* MESSAGE_STAGE */
-    job_record record;    /* MESSAGE_RESULT; clear with job_record_clear */
+    job_record record;    /* MESSAGE_RESULT */
+    kw_error error;       /* MESSAGE_ERROR */
     /* MESSAGE_HELLO: */
+    int64_t protocol, pid;
     char version[32], host[128];
     char cpu_model[128];
     int64_t physical_cores;
@@ -124,10 +139,15 @@ typedef struct message {
     char note[512];
 } message;
 
-kw_code message_parse(const char *line, size_t length, message *out, kw_error *err);
+kw_code message_parse(const char *line, size_t length, message *out, kw_error *err); /* another protocol: an error */
 void message_clear(message *m);
+void job_hello_print(const message *hello, strb *out); /* `protocol` is not read: ours is written */
 
-/* The worker's main loop (cli/worker.c calls it): until end of input. Returns the exit code. */
+/* The worker's main loop (cli/worker.c calls it): until end of input. Returns the exit code: 0 at the end of input, 2
+ * after a line that is not a job, 3 when the machine cannot do what every job needs (no such device, no compiler for a
+ * user's reference). It does not return when the process is no longer to be trusted: then it has written the result and
+ * left with WORKER_EXIT_LOST. Takes over both descriptors. */
 int worker_main(int in_fd, int out_fd);
+#define WORKER_EXIT_LOST 70
 
 #endif

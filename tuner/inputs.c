@@ -1,0 +1,185 @@
+/* Input generators. */
+#include "tuner/inputs.h"
+
+#include "base/counter_rng.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How one tensor is drawn. */
+typedef struct generator {
+    distribution dist;
+    uint64_t seed, stream;
+    bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
+    double low, high;   /* domain */
+    double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    uint64_t indices;   /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
+} generator;
+
+/* Streams of a second number for the same element lie behind those of all tensors. */
+#define SECOND_STREAM 1000
+
+/* Bell-shaped with mean 0 and variance 1: the sum of four uniform 16-bit numbers. Needs no libm, whose last digits
+ * differ between machines. */
+static double bell(uint64_t bits)
+{
+    const double deviation = 37837.226849; /* sqrt(4 (65536^2 - 1) / 12) */
+    double sum = 0;
+    for (int i = 0; i < 4; i++, bits >>= 16)
+        sum += (double)(bits & 0xffff);
+    return (sum - 2.0 * 65535) / deviation;
+}
+
+/* -reach..reach */
+static double whole(uint64_t bits, unsigned reach)
+{
+    return (double)(int64_t)(bits % (2 * reach + 1)) - reach;
+}
+
+static double draw_integer(const generator *g, uint64_t bits)
+{
+    switch (g->dist) {
+    case DIST_LARGE:
+        return whole(bits >> 8, (unsigned)g->large);
+    case DIST_SPARSE:
+        return bits & 15 ? 0 : whole(bits >> 8, (unsigned)g->large);
+    case DIST_INTEGERS:
+        /* One in eight is large and odd: a type with fewer digits than the tensor's cannot hold it. */
+        if (g->spike > 0 && (bits & 7) == 0) {
+            double magnitude = g->spike - 2 * (double)(bits >> 8 & 15);
+            return bits >> 16 & 1 ? magnitude : -magnitude;
+        }
+        return whole(bits >> 8, 3);
+    case DIST_NORMAL:
+    case DIST_COUNT:
+        break;
+    }
+    return whole(bits >> 8, 8);
+}
+
+static double draw_real(const generator *g, uint64_t bits, uint64_t i)
+{
+    switch (g->dist) {
+    case DIST_LARGE: {
+        uint64_t more = counter_rng_u64(g->seed, g->stream + SECOND_STREAM, i);
+        return ldexp(bell(bits), (int)(more % ((uint64_t)g->large + 1)));
+    }
+    case DIST_SPARSE:
+        return bits & 15 ? 0 : 8 * bell(counter_mix(bits));
+    case DIST_INTEGERS:
+    case DIST_NORMAL:
+    case DIST_COUNT:
+        break;
+    }
+    return bell(bits);
+}
+
+/* Reflects at the one bound of a half-open domain, wraps round in a bounded one. `step` is 1 for whole numbers. */
+static double into_domain(double x, double low, double high, double step)
+{
+    if (x >= low && x <= high)
+        return x;
+    if (isinf(high))
+        x = low + (low - x);
+    else if (isinf(low))
+        x = high - (x - high);
+    else
+        x = low + fmod(fabs(x - low), high - low + step);
+    return x < low ? low : x > high ? high : x;
+}
+
+static double draw(const generator *g, uint64_t i)
+{
+    uint64_t bits = counter_rng_u64(g->seed, g->stream, i);
+    if (g->indices > 0)
+        return (double)(bits % g->indices);
+    double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
+    return into_domain(x, g->low, g->high, g->integers ? 1 : 0) + 0.0; /* no negative zero */
+}
+
+static bool is_unsigned(dtype t)
+{
+    return t == DTYPE_U8 || t == DTYPE_U16 || t == DTYPE_U32 || t == DTYPE_U64;
+}
+
+static kw_code read_indices(const task *t, const task_types *types, const task_shape *shape, const task_tensor *x,
+                            generator *g, kw_error *err)
+{
+    int64_t limit = 0;
+    value *env = mem_calloc((size_t)expr_scope_size(t->scope) + 1, sizeof *env);
+    task_fill(t, types, shape, NULL, env);
+    kw_code code = x->init_limit ? expr_eval_int(x->init_limit, env, &limit, err)
+                                 : kw_error_set(err, KW_BAD_INPUT, "\"init\" gives no limit");
+    free(env);
+    if (code == KW_OK && limit < 1)
+        code = kw_error_set(err, KW_BAD_INPUT, "\"init\": there is no index below %lld", (long long)limit);
+    if (code != KW_OK)
+        return kw_error_prefix(err, "tensor %s", x->name);
+    g->indices = (uint64_t)limit;
+    return KW_OK;
+}
+
+static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor,
+                      distribution dist, uint64_t seed, dtype type, generator *g, kw_error *err)
+{
+    const task_tensor *x = &t->tensors[tensor];
+    const bool real = dtype_is_float(type);
+    *g = (generator){.dist = dist, .seed = seed, .stream = tensor, .integers = !real || dist == DIST_INTEGERS,
+                     .low = x->domain_min, .high = x->domain_max};
+    if (is_unsigned(type))
+        g->low = fmax(g->low, 0);
+    if (g->integers) {
+        g->low = ceil(g->low);
+        g->high = floor(g->high);
+    }
+    if (!(g->low <= g->high))
+        return kw_error_set(err, KW_BAD_INPUT, "tensor %s: no %s lies in its domain", x->name,
+                            g->integers ? "whole number" : "number");
+    /* Large whole numbers in every other tensor, so that products of two of them do not fill the mantissa at once. */
+    if (tensor % 2 == 0)
+        g->spike = real ? fmin(floor(sqrt(dtype_max_exact_int(type))) - 1, 0x1p26) : dtype_bytes(type) == 1 ? 31 : 99;
+    if (g->spike > 0 && fmod(g->spike, 2) == 0)
+        g->spike -= 1;
+    if (real)
+        g->large = type == DTYPE_F16 ? 3 : 10;
+    else
+        g->large = dtype_bytes(type) == 1 ? 100 : 1000;
+    if (strcmp(x->init ? x->init : "", "index") == 0)
+        return read_indices(t, types, shape, x, g, err);
+    return KW_OK;
+}
+
+kw_code inputs_fill(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
+                    uint64_t seed, const tensor_layout *l, void *native, double *values, kw_error *err)
+{
+    generator g;
+    kw_code code = set_up(t, types, shape, tensor, dist, seed, l->type, &g, err);
+    if (code != KW_OK)
+        return code;
+    const size_t size = dtype_bytes(l->type);
+    for (uint64_t i = 0; i < l->elements; i++) {
+        unsigned char cell[8];
+        double x = draw(&g, i);
+        if (l->type == DTYPE_F32) { /* the common case, some hundred million times */
+            float f = (float)x;
+            memcpy(cell, &f, sizeof f);
+            x = (double)f;
+        } else {
+            dtype_store(l->type, cell, 0, x);
+            x = dtype_load(l->type, cell, 0);
+        }
+        if (native)
+            memcpy((unsigned char *)native + i * size, cell, size);
+        if (values)
+            values[i] = x;
+    }
+    return KW_OK;
+}
+
+uint64_t inputs_probe_seed(uint64_t seed)
+{
+    return counter_mix(seed ^ 0x70726f6265ull); /* "probe" */
+}

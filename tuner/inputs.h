@@ -1,0 +1,23 @@
+/* What the tensors hold before a kernel runs. Every element is a function of (seed, tensor, element, distribution) in
+ * integer arithmetic and a few exact or correctly rounded operations: the same bits in every process and on every
+ * machine, so tensors never travel. docs/measurement.md describes the distributions. */
+#ifndef KERNWRIGHT_TUNER_INPUTS_H
+#define KERNWRIGHT_TUNER_INPUTS_H
+
+#include "base/error.h"
+#include "codegen/task.h"
+#include "tuner/job.h"
+#include "tuner/layout.h"
+
+#include <stdint.h>
+
+/* Fills the memory of tensor number `tensor`, gaps included: `native` (l->bytes) in the tensor's type and `values`
+ * (l->elements) the same numbers as doubles. Either may be NULL. KW_BAD_INPUT for a domain or an "init" that no value
+ * satisfies. */
+kw_code inputs_fill(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
+                    uint64_t seed, const tensor_layout *l, void *native, double *values, kw_error *err);
+
+/* The seed of the inputs of the last timed run, which a candidate has not seen while it was verified. */
+uint64_t inputs_probe_seed(uint64_t seed);
+
+#endif
