@@ -41,6 +41,8 @@ void expr_scope_free(expr_scope *s);
  * (loop variables); expr_scope_hide_last undoes the last add for later lookups, its slot stays reserved. */
 int expr_scope_add(expr_scope *s, const char *name, expr_role role);
 void expr_scope_hide_last(expr_scope *s);
+/* How vec() and lit() write types and literals in the expressions parsed from now on; OpenCL until set. */
+void expr_scope_set_language(expr_scope *s, language lang);
 int expr_scope_find(const expr_scope *s, const char *name); /* -1 if absent */
 int expr_scope_size(const expr_scope *s);                   /* number of slots: length of an environment */
 const char *expr_scope_name(const expr_scope *s, int slot);

@@ -46,6 +46,10 @@ typedef enum language { LANGUAGE_OPENCL, LANGUAGE_CUDA } language;
 bool language_from_name(const char *name, language *out); /* "opencl", "cuda" */
 const char *language_name(language lang);
 const char *language_type(language lang, dtype t);        /* "float", "half" / "__half" */
+/* Appends the vector type of n elements ("float4"; n = 1: the scalar type) or the text of a literal of that type
+ * ("1.0f", "(half)1.0f"; negative ones in parentheses). KW_BAD_INPUT if the language has no such vector, or the type
+ * cannot hold the number. */
+kw_code language_vector(language lang, dtype t, int64_t n, strb *out, kw_error *err);
 
 typedef enum value_kind {
     VALUE_NONE, /* not known */
@@ -72,6 +76,9 @@ typedef struct value {
     } as;
 } value;
 
+/* x is a boolean, an integer or a real. */
+kw_code language_literal(language lang, dtype t, value x, strb *out, kw_error *err);
+
 value value_none(void);
 value value_bool(bool b);
 value value_int(int64_t i);
@@ -81,14 +88,21 @@ value value_type(dtype t);
 
 /* Python's == : 1 == 1.0 == true; strings and lists by content; different kinds otherwise differ. */
 bool value_equal(value a, value b);
+/* Number against number, exactly (no integer is rounded on the way): -1, 0, 1. Booleans count as 0 and 1. */
+int value_compare_numbers(value a, value b);
+bool value_is_number(value v); /* boolean, integer or real */
 /* A total order for sorting and canonical text: kind first (numbers are one kind), then content. */
 int value_compare(value a, value b);
 const char *value_kind_name(value_kind kind); /* for messages: "integer", "text", ... */
 
 /* Text for a person and for file names of configurations: 64, 0.5, true, "zyx" without quotes. */
 void value_print(value v, strb *out);
+/* The same as text of the expression language: strings quoted; reads back equal and of the same kind. */
+void value_print_source(value v, strb *out);
+value value_copy(value v, arena *a); /* strings and lists copied into `a` */
 json *value_to_json(value v);
-/* bool, integer, real, string and arrays of them; strings are copied into `a`. false for null and objects. */
+/* bool, integer, real, string and arrays of them; strings are copied into `a`. false for null and objects. A string of
+ * digits over 2^53 is the integer that it stands for (base/json.h). */
 bool value_from_json(const json *j, arena *a, value *out);
 /* Reads --set text: true/false, integers, reals, otherwise a string (copied into `a`). */
 value value_from_text(const char *text, arena *a);
