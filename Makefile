@@ -56,7 +56,7 @@ ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(wil
 ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h)
 
 OBJ      := $(BUILD)/obj
-LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o) $(OBJ)/gen/references.o
 CLI_OBJ  := $(CLI_SRC:%.c=$(OBJ)/%.o)
 SUP_OBJ  := $(SUPPORT_SRC:%.c=$(OBJ)/%.o)
 TESTS    := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
@@ -100,6 +100,18 @@ $(OBJ)/base/fs.o: KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
 $(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
 
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The table of built-in reference functions.
+REFERENCES := $(wildcard tasks/*/reference.c)
+$(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
+	@mkdir -p $(@D)
+	@tools/gen-references.sh $(REFERENCES) > $@.new
+	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
+
+$(OBJ)/gen/references.o: $(BUILD)/gen/references.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<

@@ -100,22 +100,32 @@ bool expr_same(const expr *a, const expr *b);
 
 /* ---- C back end ----
  * Prints e as a C99/C++11 expression over int64_t and double for use in emitted headers. Slots with a known value in
- * `known` (may be NULL) are folded; for the others `name(slot, cookie)` gives the C text (an int64_t for dims and
- * device limits, a double for real scalars as given by `is_real`). The text calls the helpers of expr_c_prelude and
- * sets *fault_name (an int lvalue, e.g. "kw_fault") to 1 on overflow or division by zero. Kind of the result:
- * int64_t (truth as 0/1) or, if *result_is_real, double. Lists, **, comprehensions must fold away; otherwise an
- * error that says so. */
+ * `known` (may be NULL) are folded; for the others `name(slot, cookie)` gives the C text, a primary expression (an
+ * int64_t for dims and device limits, a finite double for real scalars as given by `is_real`). The text calls the
+ * helpers of expr_c_prelude and sets *fault_name (an int lvalue, e.g. "kw_fault") to 1 wherever evaluation would be an
+ * error: overflow, division by zero, a real where an integer is needed. The value is then meaningless, and finite.
+ * Lists, text, types, **, comprehensions must fold away (`x in [1, 2]` may stay); otherwise an error that says so. */
+typedef enum expr_c_want {
+    EXPR_C_ANY,   /* int64_t (truth as 0/1) or, if *result_is_real, double. A value that is an integer or a real
+                     depending on the operands, such as that of M / 2, comes as double. */
+    EXPR_C_INT,   /* int64_t, as expr_eval_int: a real is an error now, or a fault when it depends on the operands */
+    EXPR_C_TRUTH, /* a condition, as expr_eval_truth */
+    EXPR_C_REAL   /* double, as expr_eval_real */
+} expr_c_want;
+
 typedef struct expr_c_names {
     const char *(*name)(int slot, void *cookie);
-    bool (*is_real)(int slot, void *cookie);
+    bool (*is_real)(int slot, void *cookie); /* NULL: none is */
     void *cookie;
     const char *fault_name;
     const char *prefix; /* of helpers: "kw_" -> kw_floor_div(...) */
+    expr_c_want want;
 } expr_c_names;
 
 kw_code expr_print_c(const expr *e, const value *known, const expr_c_names *names, strb *out, bool *result_is_real,
                      kw_error *err);
-/* The static inline helper functions that such text calls, guarded so that several headers can hold them. */
+/* The static inline helper functions that such text calls, guarded so that several headers can hold them. They need
+ * no library, libm included. */
 void expr_c_prelude(const char *prefix, strb *out);
 
 #endif

@@ -346,17 +346,24 @@ kw_code locate_expr(const locate *l, const char *path, const json *j, arena *a, 
     return KW_OK;
 }
 
+bool locate_is_c_name(const char *name)
+{
+    if (*name == '\0' || (*name >= '0' && *name <= '9'))
+        return false;
+    for (const char *p = name; *p != '\0'; p++)
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_'))
+            return false;
+    return true;
+}
+
 bool locate_is_name(const char *name)
 {
     static const char *const words[] = {"and",  "or",    "not",      "if",       "else",    "in",   "for",
                                         "min",  "max",   "abs",      "range",    "list",    "True", "False",
                                         "true", "false", "ceil_div", "round_up", "is_pow2", "log2", "sizeof",
                                         "vec",  "lit",   "device",   "None",     "step"};
-    if (*name == '\0' || (*name >= '0' && *name <= '9'))
+    if (!locate_is_c_name(name))
         return false;
-    for (const char *p = name; *p != '\0'; p++)
-        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_'))
-            return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)
             return false;

@@ -71,5 +71,6 @@ kw_code locate_expr(const locate *l, const char *path, const json *j, arena *a, 
 /* Is `name` usable as a name in expressions and kernel text: letters, digits, _, not starting with a digit, and no
  * word of the expression language? */
 bool locate_is_name(const char *name);
+bool locate_is_c_name(const char *name); /* any C identifier */
 
 #endif

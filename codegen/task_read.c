@@ -124,7 +124,7 @@ static kw_code read_dim(task *t, const locate *l, const char *path, const json *
     task_dim *d = &t->dims[t->n_dims];
     d->name = json_key(j);
     if (code == KW_OK)
-        code = locate_opt_int(l, path, j, "min", 1, &d->min, err);
+        code = locate_opt_int(l, path, j, "min", json_get(j, "default") != NULL ? 0 : 1, &d->min, err);
     if (code == KW_OK)
         code = locate_opt_int(l, path, j, "max", t->index_i64 ? INT64_MAX : INT32_MAX, &d->max, err);
     if (code == KW_OK)
