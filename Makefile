@@ -56,7 +56,7 @@ ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(wil
 ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h)
 
 OBJ      := $(BUILD)/obj
-LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o) $(OBJ)/gen/references.o
+LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o) $(OBJ)/gen/references.o $(OBJ)/gen/header_shared.o
 CLI_OBJ  := $(CLI_SRC:%.c=$(OBJ)/%.o)
 SUP_OBJ  := $(SUPPORT_SRC:%.c=$(OBJ)/%.o)
 TESTS    := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
@@ -111,7 +111,13 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@tools/gen-references.sh $(REFERENCES) > $@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
-$(OBJ)/gen/references.o: $(BUILD)/gen/references.c $(OBJ)/flags | modules
+# Texts that emitted headers contain, as C arrays.
+SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.h
+$(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
+	@mkdir -p $(@D)
+	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
+
+$(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<

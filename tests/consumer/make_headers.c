@@ -1,0 +1,186 @@
+/* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by hand
+ * so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
+#include "base/fs.h"
+#include "tests/support_header.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char h200[] = "nvidia/sm_90/h200/132";
+
+/* Default, tile, split K with a temporary and two launches, sizes as constants. */
+static void write_gemm(const char *folder, const char *key)
+{
+    support_model s;
+    support_begin(&s, "gemm", NULL, "kw_");
+    size_t naive = support_template(&s, "templates/gemm_naive.cl"), tiled = support_template(&s, "templates/gemm_tiled.cl");
+    int base = support_variant(&s, naive, "LX=16 LY=4", NULL, "verified: general");
+    int tile = support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4", NULL, "verified: general");
+    int split = support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4 SPLITK=4 VGA=4", NULL, "verified: exact");
+    int constant = support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4 SPEC=true", "M=96,N=80,K=64", NULL);
+    int here = support_device(&s, key, "test device; 4 rows of 7 samples", tile);
+    int other = support_device(&s, h200, "NVIDIA H200; driver 580.159; 2 rows", -1);
+    support_row(&s, here, "M=64,N=64,K=64", tile, 1.0f);
+    support_row(&s, here, "M=96,N=80,K=64", constant, 1.0f);
+    support_row(&s, here, "M=17,N=33,K=300", split, 1.0f);
+    support_row(&s, here, "M=5,N=7,K=0", tile, 1.03125f);
+    support_row(&s, other, "M=64,N=64,K=64", split, 1.0f);
+    support_row(&s, other, "M=1000,N=1000,K=1000", tile, 1.0f);
+    s.model.default_variant = base;
+    support_write(&s, folder, "kw_gemm.h");
+    support_end(&s);
+}
+
+/* The same task once more: with a prefix of its own, and as a header that clashes with kw_gemm.h. */
+static void write_other_gemm(const char *folder)
+{
+    for (int clash = 0; clash < 2; clash++) {
+        support_model s;
+        support_begin(&s, "gemm", NULL, clash ? "kw_" : "app_");
+        support_variant(&s, support_template(&s, "templates/gemm_naive.cl"), "LX=8 LY=2", NULL, NULL);
+        support_write(&s, folder, clash ? "clash_gemm.h" : "app_gemm.h");
+        support_end(&s);
+    }
+}
+
+static void write_plain(const char *folder, const char *task_name, const char *naive, const char *better,
+                        const char *settings, const char *key, const char *shape)
+{
+    support_model s;
+    char name[64];
+    support_begin(&s, task_name, NULL, "kw_");
+    s.model.default_variant = support_variant(&s, support_template(&s, naive), "", NULL, NULL);
+    int chosen = support_variant(&s, support_template(&s, better), settings, NULL, NULL);
+    support_row(&s, support_device(&s, key, NULL, -1), shape, chosen, 1.0f);
+    (void)snprintf(name, sizeof name, "kw_%s.h", task_name);
+    support_write(&s, folder, name);
+    support_end(&s);
+}
+
+#define SAXPY_FRONT(name) \
+    "/*kernwright {\"task\": \"saxpy\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [32], \"default\": 32}},\n" \
+    "\"launches\": [{\"kernel\": \"" name "\", \"args\": [\"N\", \"a\", \"x\", \"y\"], \"local\": [\"WG\"],\n" \
+    "\"groups\": [\"ceil_div(N, WG)\"]}]} */\n"
+#define SAXPY_HEAD(name) \
+    "__kernel void " name "(int N, float a, __global const float *x, __global float *y)\n" \
+    "{\n    int i = get_global_id(0);\n    if (i < N)\n"
+
+static const char broken_saxpy[] =
+    SAXPY_FRONT("broken") SAXPY_HEAD("broken") "        y[i] = a * x[i] + this_is_not_declared;\n}\n";
+
+/* Its compiled form takes groups of 16 at most, whatever the driver says of the device: launched with 32, it does not fit. */
+static const char narrow_saxpy[] =
+    SAXPY_FRONT("narrow") "__attribute__((reqd_work_group_size(16, 1, 1)))\n"
+    SAXPY_HEAD("narrow") "        y[i] = a * x[i] + y[i];\n}\n";
+
+/* Variants that the driver refuses: with something to fall back on, and without. */
+static void write_broken(const char *folder, const char *key)
+{
+    support_model s;
+    support_begin(&s, "saxpy", NULL, "bad_");
+    s.model.default_variant = support_variant(&s, support_template(&s, "templates/saxpy_naive.cl"), "", NULL, NULL);
+    int broken = support_variant(&s, support_template(&s, broken_saxpy), "", NULL, NULL);
+    int narrow = support_variant(&s, support_template(&s, narrow_saxpy), "", NULL, NULL);
+    int here = support_device(&s, key, NULL, -1);
+    support_row(&s, here, "N=100", broken, 1.0f);
+    support_row(&s, here, "N=101", narrow, 1.0f);
+    support_write(&s, folder, "bad_saxpy.h");
+    support_end(&s);
+    support_begin(&s, "saxpy", NULL, "dead_");
+    support_variant(&s, support_template(&s, broken_saxpy), "", NULL, NULL);
+    support_write(&s, folder, "dead_saxpy.h");
+    support_end(&s);
+}
+
+/* More than 20 KB of kernel text, paragraphs over 4,000 characters, a line over 4,000, and every byte that a C compiler
+ * could take amiss: trigraphs, backslashes, quotes, tabs, carriage returns, bytes over 127. */
+static void write_big(const char *folder)
+{
+    strb text = STRB_INIT;
+    support_model s;
+    strb_add(&text, SAXPY_FRONT("big"));
+    strb_add(&text, "// \?\?= \?\?/ \\ \" ' \t \303\251\377 %s %d $\r\n");
+    strb_add(&text, "/* \"quoted\\n\" \\101 \?\?( 0123 */\n");
+    for (int i = 0; i < 500; i++)
+        strb_printf(&text, "#define TERM_%d %d /* one of many lines */\n", i, i);
+    strb_add(&text, "// ");
+    for (int i = 0; i < 500; i++)
+        strb_printf(&text, "word%05d ", i);
+    strb_add(&text, "\n" SAXPY_HEAD("big") "        y[i] = a * x[i] + y[i] + (0.0f");
+    for (int i = 0; i < 500; i++)
+        strb_printf(&text, "\n            + 0.0f * TERM_%d", i);
+    strb_add(&text, ");\n}\n");
+    support_begin(&s, "saxpy", NULL, "big_");
+    support_variant(&s, support_template(&s, strb_text(&text)), "", NULL, NULL);
+    support_write(&s, folder, "big_saxpy.h");
+    char *path = fs_join(folder, "big_saxpy.cl");
+    if (fs_write(path, s.variants[0]->source, strlen(s.variants[0]->source), NULL) != KW_OK)
+        exit(1);
+    free(path);
+    support_end(&s);
+    strb_clear(&text);
+}
+
+/* Strides, a dim outside the key, scalars of many types, two temporaries, local memory as an argument, names that C or C++
+ * reserves, i64 index. y = round(x * int + class) by way of two temporaries. */
+static const char odd_task[] =
+    "{\"task\": \"odd\", \"dims\": {\"static\": {\"min\": 1}, \"cols\": {\"min\": 1}, \"ld\": {\"default\": \"cols\", \"key\": false}},\n"
+    "\"types\": {\"T\": [\"f32\"]}, \"index\": \"i64\",\n"
+    "\"tensors\": [{\"name\": \"new\", \"type\": \"T\", \"shape\": [\"static\", \"cols\"], \"strides\": [\"ld\", \"1\"], \"access\": \"in\"},\n"
+    "{\"name\": \"queue\", \"type\": \"T\", \"shape\": [\"static\", \"cols\"], \"access\": \"out\"}],\n"
+    "\"scalars\": [{\"name\": \"int\", \"type\": \"i32\", \"values\": [2]}, {\"name\": \"class\", \"type\": \"f32\", \"values\": [1]},\n"
+    "{\"name\": \"big\", \"type\": \"u64\", \"values\": [1]}, {\"name\": \"small\", \"type\": \"i8\", \"values\": [1]}]}";
+static const char odd_template[] =
+    "/*kernwright {\"task\": \"odd\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [8, 16], \"default\": 8}},\n"
+    "\"requires\": [\"ld >= cols\"], \"index\": \"i64\", \"options\": [\"-DUNIT=1.0f\"],\n"
+    "\"temps\": [{\"name\": \"first\", \"type\": \"T\", \"elements\": \"static * cols\"},\n"
+    "{\"name\": \"second\", \"type\": \"T\", \"elements\": \"static * cols\", \"when\": \"cols > 1\"}],\n"
+    "\"launches\": [\n"
+    "{\"kernel\": \"scale\", \"args\": [\"static\", \"cols\", \"ld\", \"new\", \"int\", \"first\", {\"local\": \"WG * sizeof(T)\"}],\n"
+    "\"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
+    "{\"kernel\": \"copy\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"second\"], \"when\": \"cols > 1\",\n"
+    "\"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
+    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"second\", \"class\", \"big\", \"small\", \"queue\"],\n"
+    "\"when\": \"cols > 1\", \"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
+    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"class\", \"big\", \"small\", \"queue\"],\n"
+    "\"when\": \"cols == 1\", \"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]}]} */\n"
+    "__kernel void scale(long rows, long cols, long ld, __global const float *x, int factor, __global float *out,\n"
+    "                    __local float *part)\n"
+    "{\n    long i = get_global_id(0);\n    part[get_local_id(0)] = i < rows * cols ? x[i / cols * ld + i % cols] : 0;\n"
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (i < rows * cols)\n        out[i] = part[get_local_id(0)] * factor;\n}\n\n"
+    "__kernel void copy(int n, __global const float *x, __global float *out)\n"
+    "{\n    int i = get_global_id(0);\n    if (i < n)\n        out[i] = x[i];\n}\n\n"
+    "__kernel void shift(int n, __global const float *x, float by, ulong big, char small, __global float *out)\n"
+    "{\n    int i = get_global_id(0);\n    if (i < n)\n"
+    "        out[i] = x[i] + by * UNIT + (float)(big >> 40) + (float)small;\n}\n";
+
+static void write_odd(const char *folder, const char *key)
+{
+    support_model s;
+    support_begin(&s, odd_task, NULL, "kw_");
+    size_t t = support_template(&s, odd_template);
+    s.model.default_variant = support_variant(&s, t, "", NULL, NULL);
+    support_row(&s, support_device(&s, key, NULL, -1), "static=4,cols=6", support_variant(&s, t, "WG=16", NULL, NULL), 1.0f);
+    support_write(&s, folder, "kw_odd.h");
+    support_end(&s);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: make_headers FOLDER DEVICE_KEY\n");
+        return 2;
+    }
+    const char *folder = argv[1], *key = argv[2];
+    write_gemm(folder, key);
+    write_other_gemm(folder);
+    write_plain(folder, "saxpy", "templates/saxpy_naive.cl", "templates/saxpy_vec.cl", "", key, "N=1024");
+    write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key, "N=4096");
+    write_plain(folder, "softmax", "templates/softmax_naive.cl", "templates/softmax_row.cl", "", key, "R=8,C=1024");
+    write_plain(folder, "transpose", "templates/transpose_naive.cl", "templates/transpose_tiled.cl", "", key, "R=64,C=32");
+    write_broken(folder, key);
+    write_big(folder);
+    write_odd(folder, key);
+    return 0;
+}
