@@ -99,17 +99,37 @@ static void add_winners(const ledger *l, bool (*usable)(const ledger_entry *, vo
         add_hash(out, fastest->source_hash);
 }
 
-/* Everything that a table made from these groups may name: winners, with and without verification, variants that may serve shapes
- * that nobody measured, and the fallback. */
-static void choose_portfolio(const results_group *groups, size_t n, const hash_set *fallbacks, hash_set *out)
+static bool has_general(const results_group *groups, size_t n, const hash_set *among)
 {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < groups[i].ledger.n; k++) {
+            const ledger_entry *e = &groups[i].ledger.entries[k];
+            if (e->ok && e->verified == VERIFIED_GENERAL && has_hash(among, e->source_hash))
+                return true;
+        }
+    return false;
+}
+
+static bool is_member(const ledger_entry *e, void *cookie)
+{
+    return has_hash(cookie, e->source_hash);
+}
+
+/* Everything that a table made from these groups may name: winners, with and without verification; variants that may serve
+ * shapes that nobody measured; and where no fallback is among those, the fastest fallback of each shape. */
+static void choose_portfolio(const results_group *groups, size_t n, hash_set *fallbacks, hash_set *out)
+{
+    bool need_fallback = !has_general(groups, n, fallbacks);
     for (size_t i = 0; i < n; i++) {
         const ledger *l = &groups[i].ledger;
         add_winners(l, NULL, out);
         add_winners(l, is_verified, out);
         for (size_t k = 0; k < l->n; k++)
-            if (l->entries[k].verified == VERIFIED_GENERAL || has_hash(fallbacks, l->entries[k].source_hash))
+            if (l->entries[k].verified == VERIFIED_GENERAL)
                 add_hash(out, l->entries[k].source_hash);
+        const ledger_entry *e = need_fallback ? ledger_fastest(l, is_member, fallbacks) : NULL;
+        if (e)
+            add_hash(out, e->source_hash);
     }
     sort_hashes(out);
 }

@@ -7,13 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Texts "task_hash device_key source_hash", owned. */
+typedef struct key_set {
+    char **items;
+    size_t n, capacity;
+} key_set;
+
 typedef struct loader {
     results_groups *groups;
     bool with_lines;
     measurement *rows; /* of the group being read; owned */
     size_t n, capacity;
-    char **wrong;      /* wrong_key of each variant that computed wrong results */
-    size_t n_wrong, wrong_capacity;
+    key_set wrong, general; /* variants that computed wrong results; that are verified on every edge shape */
 } loader;
 
 static int compare_texts(const char *a, const char *b)
@@ -69,18 +74,19 @@ static void mark_counting(const loader *l, bool *counts)
     free(sorted);
 }
 
-/* ---- variants that compute wrong results: not to be used for any shape of the device ---- */
+/* ---- what holds for a variant on all shapes of a device ---- */
 
 static bool is_wrong(outcome o)
 {
     return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC || o == OUTCOME_INPUT_MODIFIED;
 }
 
-static char *wrong_key(const char *task_hash, const char *device_key, const char *source_hash)
+static void add_key(key_set *s, const char *task_hash, const char *device_key, const char *source_hash)
 {
     strb key = STRB_INIT;
     strb_printf(&key, "%s %s %s", task_hash, device_key, source_hash);
-    return strb_take(&key);
+    s->items = mem_grow(s->items, &s->capacity, s->n + 1, sizeof *s->items);
+    s->items[s->n++] = strb_take(&key);
 }
 
 static int by_text(const void *a, const void *b)
@@ -88,19 +94,41 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void exclude_wrong(loader *l)
+static void sort_keys(key_set *s)
 {
-    qsort(l->wrong, l->n_wrong, sizeof *l->wrong, by_text);
-    for (size_t i = 0; l->n_wrong > 0 && i < l->groups->n; i++) {
+    if (s->n > 0)
+        qsort(s->items, s->n, sizeof *s->items, by_text);
+}
+
+static bool has_key(const key_set *s, char *key)
+{
+    return s->n > 0 && bsearch(&key, s->items, s->n, sizeof key, by_text) != NULL;
+}
+
+static void clear_keys(key_set *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free(s->items[i]);
+    free(s->items);
+}
+
+static void spread(loader *l)
+{
+    sort_keys(&l->wrong);
+    sort_keys(&l->general);
+    for (size_t i = 0; i < l->groups->n; i++) {
         results_group *g = &l->groups->items[i];
         for (size_t k = 0; k < g->ledger.n; k++) {
             ledger_entry *e = &g->ledger.entries[k];
-            char *key = wrong_key(g->task_hash, g->device_key, e->source_hash);
-            if (e->ok && bsearch(&key, l->wrong, l->n_wrong, sizeof key, by_text)) {
+            strb key = STRB_INIT;
+            strb_printf(&key, "%s %s %s", g->task_hash, g->device_key, e->source_hash);
+            if (e->ok && has_key(&l->wrong, key.data)) {
                 e->ok = false;
                 e->outcome = OUTCOME_WRONG;
             }
-            free(key);
+            if (has_key(&l->general, key.data))
+                e->verified = g->sources[k].newest.verified = VERIFIED_GENERAL;
+            strb_clear(&key);
         }
     }
 }
@@ -172,10 +200,10 @@ static void pool_rows(loader *l, results_group *g, const bool *counts)
         if (!counts[i])
             continue;
         ledger_add(&g->ledger, m);
-        if (is_wrong(m->outcome)) {
-            l->wrong = mem_grow(l->wrong, &l->wrong_capacity, l->n_wrong + 1, sizeof *l->wrong);
-            l->wrong[l->n_wrong++] = wrong_key(m->task_hash, m->device_key, m->source_hash);
-        }
+        if (is_wrong(m->outcome))
+            add_key(&l->wrong, m->task_hash, m->device_key, m->source_hash);
+        if (m->verified == VERIFIED_GENERAL)
+            add_key(&l->general, m->task_hash, m->device_key, m->source_hash);
     }
     g->sources = mem_calloc(g->ledger.n, sizeof *g->sources);
     for (size_t i = 0; i < l->n; i++) {
@@ -256,12 +284,11 @@ kw_code results_groups_load(store *s, const store_query *q, bool with_lines, res
     kw_code code = store_each_row(s, q, take_row, &l, err);
     finish_group(&l);
     if (code == KW_OK)
-        exclude_wrong(&l);
+        spread(&l);
     else
         results_groups_clear(out);
-    for (size_t i = 0; i < l.n_wrong; i++)
-        free(l.wrong[i]);
-    free(l.wrong);
+    clear_keys(&l.wrong);
+    clear_keys(&l.general);
     free(l.rows);
     return code;
 }

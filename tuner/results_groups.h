@@ -33,7 +33,8 @@ typedef struct results_groups {
     size_t n, capacity;
 } results_groups;
 
-/* An entry is `ok` only if no row that counts says that the variant computes wrong results anywhere on the device. */
+/* An entry is `ok` only if no row that counts says that the variant computes wrong results anywhere on the device. One that was
+ * verified on every edge shape for some shape of the device is VERIFIED_GENERAL for all. */
 kw_code results_groups_load(store *s, const store_query *q, bool with_lines, results_groups *out, kw_error *err);
 void results_groups_clear(results_groups *g);
 
