@@ -1,5 +1,6 @@
 #include "tuner/ledger.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -20,36 +21,86 @@ void ledger_clear(ledger *l)
     for (size_t i = 0; i < l->n; i++)
         clear_entry(&l->entries[i]);
     free(l->entries);
+    free(l->slots);
     memset(l, 0, sizeof *l);
+}
+
+/* ---- finding ---- */
+
+/* The slot that holds the hash, or the free one where it belongs. There is always a free one. */
+static size_t *slot_of(const ledger *l, const char *source_hash)
+{
+    size_t i = (size_t)hash_u64(source_hash, strlen(source_hash), 0) & (l->n_slots - 1);
+    while (l->slots[i] != 0 && strcmp(l->entries[l->slots[i] - 1].source_hash, source_hash) != 0)
+        i = (i + 1) & (l->n_slots - 1);
+    return &l->slots[i];
+}
+
+static void grow_slots(ledger *l)
+{
+    free(l->slots);
+    l->n_slots = l->n_slots ? 2 * l->n_slots : 16;
+    l->slots = mem_calloc(l->n_slots, sizeof *l->slots);
+    for (size_t i = 0; i < l->n; i++)
+        *slot_of(l, l->entries[i].source_hash) = i + 1;
 }
 
 ledger_entry *ledger_find(const ledger *l, const char *source_hash)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->entries[i].source_hash, source_hash) == 0)
-            return &l->entries[i];
-    return NULL;
+    size_t found = l->n > 0 ? *slot_of(l, source_hash) : 0;
+    return found ? &l->entries[found - 1] : NULL;
 }
 
-static void pool_samples(ledger_entry *e, const measurement *m)
+static ledger_entry *new_entry(ledger *l, const measurement *m)
 {
-    if (m->n_samples == 0) {
-        /* A row of an export without samples: its summary stands until samples come. */
-        if (m->time.n > 0 && e->n_samples == 0 && (e->time.n == 0 || m->time.median < e->time.median))
-            e->time = m->time;
-        return;
-    }
-    if (!m->method)
-        return;
-    if (e->method && strcmp(e->method, m->method) != 0) {
+    if (2 * (l->n + 1) > l->n_slots)
+        grow_slots(l);
+    l->entries = mem_grow(l->entries, &l->capacity, l->n + 1, sizeof *l->entries);
+    ledger_entry *e = &l->entries[l->n++];
+    memset(e, 0, sizeof *e);
+    strncpy(e->source_hash, m->source_hash, sizeof e->source_hash - 1);
+    *slot_of(l, e->source_hash) = l->n;
+    e->template_name = mem_strdup(m->template_name ? m->template_name : "");
+    e->config = mem_strdup(m->config ? m->config : "{}");
+    e->ok = true;
+    return e;
+}
+
+/* ---- adding ---- */
+
+/* Makes m's method the entry's; false if the entry's goes before it. */
+static bool same_method(ledger_entry *e, const char *method)
+{
+    if (e->method && strcmp(e->method, method) != 0) {
         if (strcmp(e->method, "batch") == 0)
-            return;
+            return false;
         e->n_samples = e->n_rows = 0;
+        memset(&e->time, 0, sizeof e->time);
         free(e->method);
         e->method = NULL;
     }
     if (!e->method)
-        e->method = mem_strdup(m->method);
+        e->method = mem_strdup(method);
+    return true;
+}
+
+/* Of summaries without samples the one made from the most stands; of equals the slower, so that luck does not win. */
+static void pool_summary(ledger_entry *e, const measurement *m)
+{
+    if (e->n_samples > 0)
+        return;
+    if (m->time.n > e->time.n || (m->time.n == e->time.n && m->time.median > e->time.median))
+        e->time = m->time;
+}
+
+static void pool(ledger_entry *e, const measurement *m)
+{
+    if (!m->method || (m->n_samples == 0 && m->time.n == 0) || !same_method(e, m->method))
+        return;
+    if (m->n_samples == 0) {
+        pool_summary(e, m);
+        return;
+    }
     e->samples = mem_grow(e->samples, &e->capacity, e->n_samples + m->n_samples, sizeof *e->samples);
     memcpy(e->samples + e->n_samples, m->samples_ns, m->n_samples * sizeof *e->samples);
     e->n_samples += m->n_samples;
@@ -60,42 +111,46 @@ static void pool_samples(ledger_entry *e, const measurement *m)
 ledger_entry *ledger_add(ledger *l, const measurement *m)
 {
     ledger_entry *e = ledger_find(l, m->source_hash);
-    if (!e) {
-        l->entries = mem_grow(l->entries, &l->capacity, l->n + 1, sizeof *l->entries);
-        e = &l->entries[l->n++];
-        memset(e, 0, sizeof *e);
-        strncpy(e->source_hash, m->source_hash, sizeof e->source_hash - 1);
-        e->template_name = mem_strdup(m->template_name ? m->template_name : "");
-        e->config = mem_strdup(m->config ? m->config : "{}");
-        e->ok = true;
-    }
+    if (!e)
+        e = new_entry(l, m);
     if (m->outcome != OUTCOME_OK) {
         e->ok = false;
         e->outcome = m->outcome;
     } else {
-        pool_samples(e, m);
+        pool(e, m);
     }
     if (m->verified > e->verified)
         e->verified = m->verified;
     return e;
 }
 
+/* ---- the winner ---- */
+
 static bool can_win(const ledger_entry *e, bool (*usable)(const ledger_entry *, void *), void *cookie)
 {
     return e->ok && e->time.n > 0 && (!usable || usable(e, cookie));
 }
 
+const ledger_entry *ledger_fastest(const ledger *l, bool (*usable)(const ledger_entry *, void *), void *cookie)
+{
+    const ledger_entry *best = NULL;
+    for (size_t i = 0; i < l->n; i++) {
+        const ledger_entry *e = &l->entries[i];
+        if (can_win(e, usable, cookie) &&
+            (!best || e->time.median < best->time.median ||
+             (e->time.median == best->time.median && strcmp(e->source_hash, best->source_hash) < 0)))
+            best = e;
+    }
+    return best;
+}
+
 const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_entry *, void *), void *cookie)
 {
-    const ledger_entry *leader = NULL;
-    for (size_t i = 0; i < l->n; i++)
-        if (can_win(&l->entries[i], usable, cookie) && (!leader || l->entries[i].time.median < leader->time.median))
-            leader = &l->entries[i];
-    const ledger_entry *winner = leader;
-    for (size_t i = 0; leader && i < l->n; i++) {
+    const ledger_entry *fastest = ledger_fastest(l, usable, cookie), *winner = fastest;
+    for (size_t i = 0; fastest && i < l->n; i++) {
         const ledger_entry *e = &l->entries[i];
-        if (can_win(e, usable, cookie) && e->time.lo <= leader->time.hi &&
-            e->time.median <= TIE_SHARE * leader->time.median && strcmp(e->source_hash, winner->source_hash) < 0)
+        if (can_win(e, usable, cookie) && e->time.lo <= fastest->time.hi &&
+            e->time.median <= TIE_SHARE * fastest->time.median && strcmp(e->source_hash, winner->source_hash) < 0)
             winner = e;
     }
     return winner;

@@ -18,19 +18,21 @@ typedef struct ledger_entry {
     outcome outcome;         /* of the latest that did not, else ok */
     verified verified;       /* the highest seen */
     char *method;            /* timing method of the pooled samples; NULL if none. Samples of another method are not pooled:
-                                "batch" wins over "events" where both exist */
+                                "batch" wins over "events" where both exist. Rows without a method were not timed */
     double *samples;         /* ns, pooled */
     size_t n_samples, capacity;
     size_t n_rows;           /* measurements that brought samples */
-    stats_summary time;
+    stats_summary time;      /* of the samples; without any (an import of summaries), the summary made from the most */
 } ledger_entry;
 
 typedef struct ledger {
     ledger_entry *entries;
     size_t n, capacity;
+    size_t *slots;           /* hash table over the source hashes: 1 + index of the entry, 0: free */
+    size_t n_slots;
 } ledger;
 
-#define LEDGER_INIT {0, 0, 0}
+#define LEDGER_INIT {0, 0, 0, 0, 0}
 
 void ledger_clear(ledger *l);
 /* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */
@@ -40,6 +42,8 @@ ledger_entry *ledger_find(const ledger *l, const char *source_hash);
  * lowest source hash. `usable` limits the choice (NULL: any); entries that are not ok or have no time never win.
  * NULL if there is none. */
 const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_entry *e, void *cookie), void *cookie);
+/* The entry with the lowest median alone, of equals the lowest source hash. */
+const ledger_entry *ledger_fastest(const ledger *l, bool (*usable)(const ledger_entry *e, void *cookie), void *cookie);
 /* The entries to time again before a winner is named: within `share` (1.05) of the leader's median, best first, at most
  * `capacity`. */
 size_t ledger_contenders(const ledger *l, double share, const ledger_entry **out, size_t capacity);

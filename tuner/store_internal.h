@@ -1,4 +1,4 @@
-/* Shared by store.c and results.c only. */
+/* Shared by store*.c, results*.c and dispatch*.c only. */
 #ifndef KERNWRIGHT_TUNER_STORE_INTERNAL_H
 #define KERNWRIGHT_TUNER_STORE_INTERNAL_H
 
@@ -9,17 +9,66 @@
 struct store {
     sqlite3 *db;
     char *path;
+    /* Statements that are used often; made at the first use. */
+    sqlite3_stmt *insert, *insert_once, *complete, *insert_variant;
 };
 
 /* Sets err from the database's last error; `doing` says what was attempted. */
 kw_code store_error(store *s, const char *doing, kw_error *err);
 kw_code store_run(store *s, const char *sql, const char *doing, kw_error *err);
-/* Inserts; with `once` only if no row has the same identity and provenance. *added tells. */
+
+/* ---- columns: what a measurement consists of ----
+ * One table serves the database and the text of results: same names, same order. "extra" is apart. */
+
+typedef enum store_kind {
+    STORE_TEXT,     /* char *; NULL: absent */
+    STORE_JSON,     /* char *, the text of an object */
+    STORE_VERSION,  /* int */
+    STORE_INT,      /* int64_t */
+    STORE_REAL,     /* double; one that is not finite is kept as infinity */
+    STORE_COUNT,    /* size_t: number of samples behind the times; 0: absent */
+    STORE_TIME,     /* double; absent when the count is 0 */
+    STORE_SAMPLES,  /* samples_ns and n_samples */
+    STORE_OUTCOME,
+    STORE_STAGE,
+    STORE_VERIFIED
+} store_kind;
+
+typedef struct store_column {
+    const char *name;
+    store_kind kind;
+    size_t offset;   /* in measurement */
+    bool required;   /* never absent */
+} store_column;
+
+#define STORE_COLUMNS 35
+extern const store_column store_columns[STORE_COLUMNS];
+
+/* ---- rows ---- */
+
+/* Inserts. With `once`, a row that is there already (the same in everything but samples and verified level) is only
+ * completed: it gets the samples it lacks and the higher level. *added (may be NULL) tells whether a row was made. */
 kw_code store_insert(store *s, const measurement *m, bool once, bool *added, kw_error *err);
-kw_code store_insert_variant(store *s, const char *task_hash, const char *source_hash, const char *json_text, kw_error *err);
-/* All variants of a task (NULL: all tasks), in order of hash. */
-kw_code store_each_variant(store *s, const char *task_hash,
-                           bool (*each)(const char *task_hash, const char *source_hash, const char *json_text, void *cookie),
-                           void *cookie, kw_error *err);
+/* Like store_each, but the row may be taken: copy it and clear the original with memset. */
+kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement *m, void *cookie), void *cookie, kw_error *err);
+/* Names of the tasks that have measurements, sorted, joined by ", "; appended to `out`. */
+kw_code store_task_names(store *s, strb *out, kw_error *err);
+
+/* ---- variants ---- */
+
+typedef struct store_variant_row {
+    const char *task, *task_hash, *source_hash, *language;
+    bool is_fallback;
+    const char *json_text; /* NULL where it was not asked for */
+} store_variant_row;
+
+/* Keeps it unless there is one of that task hash and source hash. */
+kw_code store_insert_variant(store *s, const store_variant_row *v, bool *added, kw_error *err);
+/* Variants of a task (both NULL: all), in order of task hash and source hash. `each` returns false to stop. */
+kw_code store_each_variant(store *s, const char *task_name, const char *task_hash, bool with_text,
+                           bool (*each)(const store_variant_row *v, void *cookie), void *cookie, kw_error *err);
+/* Their texts only, for n source hashes of one task hash, in the order given; `text` is NULL where there is none. */
+kw_code store_variant_texts(store *s, const char *task_hash, const char *const *source_hashes, size_t n,
+                            bool (*each)(size_t i, const store_variant_row *v, void *cookie), void *cookie, kw_error *err);
 
 #endif

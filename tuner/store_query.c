@@ -1,4 +1,4 @@
-/* Reading rows and facts. */
+/* Reading rows, variants and facts. */
 #include "tuner/store_internal.h"
 
 #include "base/mem.h"
@@ -6,96 +6,169 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- names ---- */
+
+static const char *const verified_names[] = {"no", "exact", "general"};
+
+const char *verified_name(verified v)
+{
+    return verified_names[v];
+}
+
+bool verified_from_name(const char *name, verified *out)
+{
+    for (size_t i = 0; name && i < sizeof verified_names / sizeof *verified_names; i++) {
+        if (strcmp(name, verified_names[i]) == 0) {
+            *out = (verified)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_text(const store_column *c)
+{
+    return c->kind == STORE_TEXT || c->kind == STORE_JSON;
+}
+
+void measurement_clear(measurement *m)
+{
+    for (int i = 0; i < STORE_COLUMNS; i++)
+        if (is_text(&store_columns[i]))
+            free(*(char **)((char *)m + store_columns[i].offset));
+    free(m->extra);
+    free(m->samples_ns);
+    memset(m, 0, sizeof *m);
+}
+
+/* ---- rows ---- */
+
+static const char *column_text(sqlite3_stmt *q, int i)
+{
+    return (const char *)sqlite3_column_text(q, i);
+}
+
 static char *column_copy(sqlite3_stmt *q, int i)
 {
-    const char *text = (const char *)sqlite3_column_text(q, i);
+    const char *text = column_text(q, i);
     return text ? mem_strdup(text) : NULL;
 }
 
+/* "[1,2.5,3]", as samples_text of store_add.c writes it. */
 static void read_samples(measurement *m, const char *text)
 {
-    if (!text)
-        return;
-    json *array = json_parse(text, strlen(text), "samples", 1, 1, NULL);
-    size_t n = json_count(array);
-    m->samples_ns = n ? mem_alloc(n * sizeof *m->samples_ns) : NULL;
-    for (size_t i = 0; i < n; i++)
-        m->samples_ns[i] = json_number(json_at(array, i));
-    m->n_samples = n;
-    json_free(array);
+    size_t capacity = 0;
+    for (const char *p = text; p && (*p == '[' || *p == ',');) {
+        char *end;
+        double x = strtod(p + 1, &end);
+        if (end == p + 1)
+            break;
+        m->samples_ns = mem_grow(m->samples_ns, &capacity, m->n_samples + 1, sizeof *m->samples_ns);
+        m->samples_ns[m->n_samples++] = x;
+        p = end;
+    }
 }
 
-static const char select_columns[] =
-    "SELECT task, task_hash, types, shape, scalars, device_key, api, mode, source_hash, template, config, detail, method,"
-    " device_name, driver, host, run, date, tool_version, extra, timing_version, outcome, stage, verified, samples, n,"
-    " median, lo, hi, compile_ms, verify_ms, time_ms, registers, spill_bytes, local_bytes, worst_error FROM measurement"
-    " WHERE (:task IS NULL OR task=:task) AND (:task_hash IS NULL OR task_hash=:task_hash)"
-    " AND (:types IS NULL OR types=:types) AND (:shape IS NULL OR shape=:shape)"
-    " AND (:scalars IS NULL OR scalars=:scalars) AND (:device_key IS NULL OR device_key=:device_key)"
-    " AND (:api IS NULL OR api=:api) AND (:mode IS NULL OR mode=:mode) AND (:driver IS NULL OR driver=:driver)"
-    " AND (:template IS NULL OR template=:template) AND (:source_hash IS NULL OR source_hash=:source_hash)"
-    " AND (:timing_version=0 OR timing_version=:timing_version)"
-    " AND (:only_ok=0 OR outcome='ok') AND (:only_failed=0 OR outcome<>'ok')"
-    " ORDER BY task, types, scalars, device_key, api, mode, shape, source_hash, id";
+/* Names that this version does not know (a newer one of the same schema wrote them) count as a failure. */
+static void read_column(sqlite3_stmt *q, int i, const store_column *c, measurement *m)
+{
+    void *field = (char *)m + c->offset;
+    int level;
+    switch (c->kind) {
+    case STORE_TEXT:
+    case STORE_JSON:
+        *(char **)field = column_copy(q, i);
+        break;
+    case STORE_VERSION:
+        *(int *)field = sqlite3_column_int(q, i);
+        break;
+    case STORE_INT:
+        *(int64_t *)field = sqlite3_column_int64(q, i);
+        break;
+    case STORE_REAL:
+    case STORE_TIME:
+        *(double *)field = sqlite3_column_double(q, i);
+        break;
+    case STORE_COUNT:
+        *(size_t *)field = (size_t)sqlite3_column_int64(q, i);
+        break;
+    case STORE_SAMPLES:
+        read_samples(m, column_text(q, i));
+        break;
+    case STORE_OUTCOME:
+        if (!outcome_from_name(column_text(q, i), &m->outcome))
+            m->outcome = OUTCOME_CRASH;
+        break;
+    case STORE_STAGE:
+        if (!stage_from_name(column_text(q, i), &m->stage))
+            m->stage = STAGE_DONE;
+        break;
+    case STORE_VERIFIED:
+        level = sqlite3_column_int(q, i);
+        m->verified = level == VERIFIED_GENERAL ? VERIFIED_GENERAL : level == VERIFIED_EXACT ? VERIFIED_EXACT : VERIFIED_NOT;
+        break;
+    }
+}
 
 static void read_row(sqlite3_stmt *q, measurement *m)
 {
     memset(m, 0, sizeof *m);
-    char **texts[] = {&m->task,        &m->task_hash, &m->types, &m->shape,         &m->scalars, &m->device_key, &m->api,
-                      &m->mode,        &m->source_hash, &m->template_name, &m->config, &m->detail, &m->method,
-                      &m->device_name, &m->driver,    &m->host,  &m->run,           &m->date,    &m->tool_version, &m->extra};
-    int c = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        *texts[i] = column_copy(q, c++);
-    m->timing_version = sqlite3_column_int(q, c++);
-    if (!outcome_from_name((const char *)sqlite3_column_text(q, c++), &m->outcome))
-        m->outcome = OUTCOME_CRASH;
-    if (!stage_from_name((const char *)sqlite3_column_text(q, c++), &m->stage))
-        m->stage = STAGE_DONE;
-    int level = sqlite3_column_int(q, c++);
-    m->verified = level == VERIFIED_GENERAL ? VERIFIED_GENERAL : level == VERIFIED_EXACT ? VERIFIED_EXACT : VERIFIED_NOT;
-    read_samples(m, (const char *)sqlite3_column_text(q, c++));
-    int64_t n = sqlite3_column_int64(q, c);
-    if (m->n_samples > 0)
-        m->time = stats_of(m->samples_ns, m->n_samples);
-    else if (n > 0)
-        m->time = (stats_summary){.n = (size_t)n,
-                                  .median = sqlite3_column_double(q, c + 1),
-                                  .lo = sqlite3_column_double(q, c + 2),
-                                  .hi = sqlite3_column_double(q, c + 3)};
-    c += 4;
-    m->compile_ms = sqlite3_column_double(q, c++);
-    m->verify_ms = sqlite3_column_double(q, c++);
-    m->time_ms = sqlite3_column_double(q, c++);
-    m->registers = sqlite3_column_int64(q, c++);
-    m->spill_bytes = sqlite3_column_int64(q, c++);
-    m->local_bytes = sqlite3_column_int64(q, c++);
-    m->worst_error = sqlite3_column_double(q, c++);
+    for (int i = 0; i < STORE_COLUMNS; i++)
+        read_column(q, i, &store_columns[i], m);
+    m->extra = column_copy(q, STORE_COLUMNS);
+    if (m->n_samples > 0) {
+        stats_summary all = stats_of(m->samples_ns, m->n_samples);
+        m->time.min = all.min;
+        m->time.max = all.max;
+        m->time.mean = all.mean;
+    }
 }
 
-static void bind(sqlite3_stmt *s, const char *name, const char *text)
+/* Only the conditions that are asked for: so that the index is of use. */
+static void add_conditions(strb *sql, const store_query *q, const char *texts[11])
 {
-    if (text)
-        sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name), text, -1, SQLITE_TRANSIENT);
+    static const char *const names[11] = {"task", "task_hash", "types", "shape", "scalars", "device_key",
+                                          "api", "mode", "driver", "template", "source_hash"};
+    const char *const values[11] = {q->task, q->task_hash, q->types, q->shape, q->scalars, q->device_key,
+                                    q->api, q->mode, q->driver, q->template_name, q->source_hash};
+    for (size_t i = 0; i < 11; i++) {
+        texts[i] = values[i];
+        if (values[i])
+            strb_printf(sql, " AND %s=?%zu", names[i], i + 1);
+    }
+    if (q->timing_version)
+        strb_printf(sql, " AND timing_version=%d", q->timing_version);
+    if (q->only_ok)
+        strb_add(sql, " AND outcome='ok'");
+    if (q->only_failed)
+        strb_add(sql, " AND outcome<>'ok'");
 }
 
-kw_code store_each(store *s, const store_query *q, bool (*each)(const measurement *, void *), void *cookie, kw_error *err)
+static kw_code prepare_select(store *s, const store_query *q, sqlite3_stmt **out, kw_error *err)
+{
+    strb sql = STRB_INIT;
+    const char *texts[11];
+    strb_add(&sql, "SELECT ");
+    for (int i = 0; i < STORE_COLUMNS; i++)
+        strb_printf(&sql, "%s, ", store_columns[i].name);
+    strb_add(&sql, "extra FROM measurement WHERE 1");
+    add_conditions(&sql, q, texts);
+    strb_add(&sql, " ORDER BY task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, id");
+    bool ok = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, out, NULL) == SQLITE_OK;
+    strb_clear(&sql);
+    for (int i = 0; ok && i < 11; i++)
+        if (texts[i])
+            sqlite3_bind_text(*out, i + 1, texts[i], -1, SQLITE_TRANSIENT);
+    return ok ? KW_OK : store_error(s, "reading measurements", err);
+}
+
+kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement *, void *), void *cookie, kw_error *err)
 {
     sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(s->db, select_columns, -1, &st, NULL) != SQLITE_OK)
-        return store_error(s, "reading measurements", err);
-    const struct {
-        const char *name, *text;
-    } texts[] = {{":task", q->task},     {":task_hash", q->task_hash},   {":types", q->types},
-                 {":shape", q->shape},   {":scalars", q->scalars},       {":device_key", q->device_key},
-                 {":api", q->api},       {":mode", q->mode},             {":driver", q->driver},
-                 {":template", q->template_name}, {":source_hash", q->source_hash}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        bind(st, texts[i].name, texts[i].text);
-    sqlite3_bind_int(st, sqlite3_bind_parameter_index(st, ":timing_version"), q->timing_version);
-    sqlite3_bind_int(st, sqlite3_bind_parameter_index(st, ":only_ok"), q->only_ok);
-    sqlite3_bind_int(st, sqlite3_bind_parameter_index(st, ":only_failed"), q->only_failed);
-    int rc;
+    kw_code code = prepare_select(s, q, &st, err);
+    if (code != KW_OK)
+        return code;
+    int rc = SQLITE_DONE;
     bool more = true;
     while (more && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         measurement m;
@@ -103,10 +176,132 @@ kw_code store_each(store *s, const store_query *q, bool (*each)(const measuremen
         more = each(&m, cookie);
         measurement_clear(&m);
     }
-    kw_code code = !more || rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
+    code = !more || rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
     sqlite3_finalize(st);
     return code;
 }
+
+typedef struct borrower {
+    bool (*each)(const measurement *m, void *cookie);
+    void *cookie;
+} borrower;
+
+static bool lend_row(measurement *m, void *cookie)
+{
+    borrower *b = cookie;
+    return b->each(m, b->cookie);
+}
+
+kw_code store_each(store *s, const store_query *q, bool (*each)(const measurement *, void *), void *cookie, kw_error *err)
+{
+    borrower b = {each, cookie};
+    return store_each_row(s, q, lend_row, &b, err);
+}
+
+kw_code store_task_names(store *s, strb *out, kw_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    if (sqlite3_prepare_v2(s->db, "SELECT DISTINCT task FROM measurement ORDER BY task", -1, &q, NULL) != SQLITE_OK)
+        return store_error(s, "reading measurements", err);
+    int rc;
+    for (const char *separator = ""; (rc = sqlite3_step(q)) == SQLITE_ROW; separator = ", ")
+        strb_printf(out, "%s%s", separator, column_text(q, 0));
+    kw_code code = rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
+    sqlite3_finalize(q);
+    return code;
+}
+
+/* ---- variants ---- */
+
+static store_variant_row variant_row(sqlite3_stmt *q)
+{
+    return (store_variant_row){.task = column_text(q, 0),
+                               .task_hash = column_text(q, 1),
+                               .source_hash = column_text(q, 2),
+                               .language = column_text(q, 3),
+                               .is_fallback = sqlite3_column_int(q, 4) != 0,
+                               .json_text = column_text(q, 5)};
+}
+
+kw_code store_each_variant(store *s, const char *task_name, const char *task_hash, bool with_text,
+                           bool (*each)(const store_variant_row *, void *), void *cookie, kw_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    strb sql = STRB_INIT;
+    strb_printf(&sql, "SELECT task, task_hash, source_hash, language, fallback, %s FROM variant WHERE 1%s%s"
+                " ORDER BY task_hash, source_hash", with_text ? "json" : "NULL", task_name ? " AND task=?1" : "",
+                task_hash ? " AND task_hash=?2" : "");
+    int rc = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, &q, NULL);
+    strb_clear(&sql);
+    if (rc != SQLITE_OK)
+        return store_error(s, "reading variants", err);
+    if (task_name)
+        sqlite3_bind_text(q, 1, task_name, -1, SQLITE_STATIC);
+    if (task_hash)
+        sqlite3_bind_text(q, 2, task_hash, -1, SQLITE_STATIC);
+    bool more = true;
+    while (more && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+        store_variant_row row = variant_row(q);
+        more = each(&row, cookie);
+    }
+    kw_code code = !more || rc == SQLITE_DONE ? KW_OK : store_error(s, "reading variants", err);
+    sqlite3_finalize(q);
+    return code;
+}
+
+kw_code store_variant_texts(store *s, const char *task_hash, const char *const *source_hashes, size_t n,
+                            bool (*each)(size_t, const store_variant_row *, void *), void *cookie, kw_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    if (sqlite3_prepare_v2(s->db, "SELECT task, task_hash, source_hash, language, fallback, json FROM variant"
+                           " WHERE task_hash=?1 AND source_hash=?2", -1, &q, NULL) != SQLITE_OK)
+        return store_error(s, "reading variants", err);
+    sqlite3_bind_text(q, 1, task_hash, -1, SQLITE_STATIC);
+    kw_code code = KW_OK;
+    bool more = true;
+    for (size_t i = 0; more && i < n; i++) {
+        sqlite3_bind_text(q, 2, source_hashes[i], -1, SQLITE_STATIC);
+        int rc = sqlite3_step(q);
+        if (rc == SQLITE_ROW) {
+            store_variant_row row = variant_row(q);
+            more = each(i, &row, cookie);
+        } else if (rc != SQLITE_DONE) {
+            code = store_error(s, "reading variants", err);
+            more = false;
+        }
+        sqlite3_reset(q);
+    }
+    sqlite3_finalize(q);
+    return code;
+}
+
+typedef struct one_variant {
+    store *s;
+    const task *t;
+    variant *v;
+    kw_code code;
+    kw_error *err;
+} one_variant;
+
+static bool parse_variant(size_t i, const store_variant_row *row, void *cookie)
+{
+    (void)i;
+    one_variant *one = cookie;
+    json *j = json_parse(row->json_text, strlen(row->json_text), one->s->path, 1, 1, one->err);
+    one->code = j ? variant_from_json(one->t, j, one->s->path, &one->v, one->err) : KW_BAD_INPUT;
+    json_free(j);
+    return true;
+}
+
+kw_code store_variant(store *s, const task *t, const char *source_hash, variant **out, kw_error *err)
+{
+    one_variant one = {.s = s, .t = t, .err = err};
+    kw_code code = store_variant_texts(s, t->hash, &source_hash, 1, parse_variant, &one, err);
+    *out = one.v;
+    return code == KW_OK ? one.code : code;
+}
+
+/* ---- facts ---- */
 
 kw_code store_set_fact(store *s, const char *key, const char *json_text, kw_error *err)
 {

@@ -56,7 +56,7 @@ static int by_start(const void *a, const void *b)
 
 double trace_idle_share(const trace *t, double *wall_ms)
 {
-    int64_t wall = clock_now_ns() - t->start_ns, covered = 0, end = INT64_MIN;
+    int64_t wall = clock_now_ns() - t->start_ns, covered = 0, end = t->start_ns;
     interval *sorted = mem_alloc(t->n * sizeof *sorted);
     for (size_t i = 0; i < t->n; i++)
         sorted[i] = t->items[i];

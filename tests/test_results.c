@@ -1,0 +1,672 @@
+/* Results text: export, import, merge. */
+#include "tests/store_fixture.h"
+
+#include "base/clock.h"
+#include "tuner/store_internal.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#define HEADER "{\"kernwright\":\"results\",\"schema\":1}\n"
+#define SHAPE_1 "{\"M\":3,\"N\":4}"
+#define SHAPE_2 "{\"M\":1024,\"N\":1024}"
+
+/* ---- helpers ---- */
+
+static char *export(store *s, const char *task_name, bool all, bool samples)
+{
+    strb out = STRB_INIT;
+    kw_error err = {0};
+    assert_code(results_export(s, task_name, all, samples, &out, &err), KW_OK, err);
+    return strb_take(&out);
+}
+
+static char *in_folder(void **state, const char *name, const char *text)
+{
+    char *path = fs_join(*state, name);
+    if (text)
+        write_text(path, text, strlen(text));
+    return path;
+}
+
+static size_t import(store *s, void **state, const char *text)
+{
+    char *path = in_folder(state, "import.jsonl", text);
+    kw_error err = {0};
+    size_t n = 0;
+    assert_code(results_import(s, path, &n, &err), KW_OK, err);
+    free(path);
+    return n;
+}
+
+static size_t count_lines(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
+        n++;
+    return n;
+}
+
+static void assert_sorted(const char *text)
+{
+    assert_memory_equal(text, HEADER, strlen(HEADER));
+    const char *previous = NULL;
+    for (const char *p = text + strlen(HEADER); *p; p = strchr(p, '\n') + 1) {
+        if (previous) {
+            size_t a = strcspn(previous, "\n"), b = strcspn(p, "\n");
+            int c = memcmp(previous, p, a < b ? a : b);
+            assert_true(c < 0 || (c == 0 && a < b));
+        }
+        previous = p;
+    }
+}
+
+/* export -> import into an empty store -> export: the same bytes, and a second import adds nothing. */
+static void assert_round_trip(store *s, void **state, bool all, bool samples)
+{
+    char *first = export(s, NULL, all, samples);
+    assert_sorted(first);
+    store *copy = memory_store();
+    size_t n = import(copy, state, first);
+    assert_int_equal(n, count_lines(first, "\n") - 1);
+    char *second = export(copy, NULL, all, samples);
+    assert_string_equal(first, second);
+    assert_int_equal(import(copy, state, first), 0);
+    free(second);
+    second = export(copy, NULL, all, samples);
+    assert_string_equal(first, second);
+    store_close(copy);
+    free(first);
+    free(second);
+}
+
+/* Two shapes with three variants each, some measured twice, one failed, variants stored; on two hosts. */
+static store *sample_store(void)
+{
+    store *s = memory_store();
+    task *t = fixture_task();
+    template *naive = fixture_template(t, "scale_naive", true), *rows = fixture_template(t, "scale_rows", false);
+    kw_error err = {0};
+    static const char *const shapes[] = {SHAPE_1, SHAPE_2};
+    double samples[] = {100.125, 101.0 / 3, 99.9, 120};
+    for (int v = 0; v < 4; v++) {
+        variant *x = fixture_variant(v == 0 ? naive : rows, 1 << v, 0);
+        assert_code(store_add_variant(s, x, &err), KW_OK, err);
+        for (int shape = 0; shape < 2; shape++) {
+            for (int repeat = 0; repeat <= v % 2; repeat++) {
+                for (size_t i = 0; i < 4; i++)
+                    samples[i] = 1000.0 / (1 + (v + shape) % 4) + 0.3 * (double)i + repeat;
+                measurement m = fixture_row(t->hash, x->hash, shapes[shape], samples, 4);
+                m.template_name = lend(x->template_name);
+                m.verified = v == 0 ? VERIFIED_GENERAL : VERIFIED_EXACT;
+                m.host = lend(shape ? "beta" : "alpha");
+                if (repeat)
+                    m.date = lend("2026-12-01T08:00:00Z");
+                if (v == 3 && shape == 1) {
+                    m.outcome = OUTCOME_TIMEOUT;
+                    m.stage = STAGE_TIME;
+                    m.detail = lend("no answer within 1000 ms");
+                    m.n_samples = 0;
+                    m.samples_ns = NULL;
+                    m.method = NULL;
+                    memset(&m.time, 0, sizeof m.time);
+                    m.worst_error = INFINITY;
+                    m.registers = -1;
+                    m.verified = VERIFIED_NOT;
+                }
+                add_row(s, &m);
+            }
+        }
+        variant_free(x);
+    }
+    template_free(naive);
+    template_free(rows);
+    task_free(t);
+    return s;
+}
+
+/* ---- text of a line ---- */
+
+static void the_format(void **state)
+{
+    (void)state;
+    store *s = memory_store();
+    double samples[] = {100.5, 101, 102};
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, samples, 3);
+    m.extra = lend("{\"joules\":2.5,\"tags\":[\"a\",\"b\"]}");
+    add_row(s, &m);
+    char *text = export(s, "scale", true, true);
+    assert_string_equal(text, HEADER
+        "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
+        "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":1,"
+        "\"source_hash\":\"" HASH_A "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
+        "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,\"hi_ns\":102,"
+        "\"samples_ns\":[100.5,101,102],\"compile_ms\":12.5,\"verify_ms\":3.25,\"time_ms\":1.125,\"registers\":32,"
+        "\"spill_bytes\":0,\"local_bytes\":4096,\"worst_error\":0.25,\"device_name\":\"Test CPU\",\"driver\":\"3.1\","
+        "\"host\":\"alpha\",\"run\":\"2026-11-30T10:00:00Z-77\",\"date\":\"2026-11-30T10:00:00Z\",\"tool_version\":\"0.1.0\","
+        "\"joules\":2.5,\"tags\":[\"a\",\"b\"]}}\n");
+    free(text);
+    text = export(s, "scale", true, false);
+    assert_null(strstr(text, "samples_ns"));
+    assert_has(text, "\"n\":3,\"median_ns\":101");
+    free(text);
+    store_close(s);
+}
+
+static void nothing_to_export(void **state)
+{
+    (void)state;
+    store *s = memory_store();
+    char *text = export(s, NULL, true, true);
+    assert_string_equal(text, HEADER);
+    free(text);
+    strb out = STRB_INIT;
+    kw_error err = {0};
+    assert_code(results_export(s, "scale", false, false, &out, &err), KW_FAILED, err);
+    assert_has(err.message, "holds no measurements: run `kernwright tune scale`");
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, NULL, 0);
+    add_row(s, &m);
+    assert_code(results_export(s, "gemm", false, false, &out, &err), KW_FAILED, err);
+    assert_has(err.message, "only of scale");
+    assert_int_equal(out.length, 0);
+    store_close(s);
+}
+
+/* ---- round trips ---- */
+
+static void round_trips(void **state)
+{
+    store *s = sample_store();
+    for (int all = 0; all < 2; all++)
+        for (int samples = 0; samples < 2; samples++)
+            assert_round_trip(s, state, all, samples);
+    char *full = export(s, NULL, true, true);
+    assert_int_equal(count_lines(full, "{\"measurement\":"), 12);
+    assert_int_equal(count_lines(full, "{\"variant\":"), 4);
+    free(full);
+    store_close(s);
+}
+
+/* Rows that are the same to the last byte are one line; rows that differ in anything are two. */
+static void equal_rows(void **state)
+{
+    store *s = memory_store();
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, NULL, 0);
+    m.outcome = OUTCOME_COMPILE_ERROR;
+    add_row(s, &m);
+    add_row(s, &m);
+    m.compile_ms = 12.75;
+    add_row(s, &m);
+    m.detail = lend("a log");
+    add_row(s, &m);
+    char *text = export(s, NULL, true, true);
+    assert_int_equal(count_lines(text, "\n"), 4);
+    free(text);
+    assert_round_trip(s, state, true, true);
+    store_close(s);
+}
+
+/* A file without samples, then one with them and a higher level: the row is completed, not doubled. */
+static void rows_are_completed(void **state)
+{
+    store *s = memory_store(), *copy = memory_store();
+    double samples[] = {100.5, 101, 102};
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, samples, 3);
+    add_row(s, &m);
+    char *plain = export(s, NULL, true, false);
+    kw_error err = {0};
+    assert_code(store_set_verified(s, TASK_HASH, m.device_key, HASH_A, VERIFIED_GENERAL, &err), KW_OK, err);
+    char *full = export(s, NULL, true, true);
+    assert_int_equal(import(copy, state, plain), 1);
+    assert_int_equal(import(copy, state, full), 0);
+    assert_int_equal(import(copy, state, plain), 0); /* and nothing is taken back */
+    char *now = export(copy, NULL, true, true);
+    assert_string_equal(now, full);
+    free(now);
+    free(plain);
+    free(full);
+    store_close(s);
+    store_close(copy);
+}
+
+static void unknown_members_survive(void **state)
+{
+    double samples[] = {100.5, 101, 102};
+    store *s = memory_store(), *copy = memory_store();
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, samples, 3);
+    m.extra = lend("{\"joules\":{\"gpu\":2.5,\"note\":\"\xe2\x82\xac \\\"quoted\\\"\"},\"clock\":1980}");
+    add_row(s, &m);
+    char *text = export(s, NULL, true, true);
+    assert_int_equal(import(copy, state, text), 1);
+    char *again = export(copy, NULL, true, true);
+    assert_string_equal(text, again);
+    assert_has(again, "\"clock\":1980}}");
+    free(again);
+    again = export(copy, NULL, false, false); /* in the winners too */
+    assert_has(again, "\"clock\":1980}}");
+    free(again);
+    free(text);
+    store_close(s);
+    store_close(copy);
+}
+
+/* A member that stands elsewhere, white space, a carriage return, an empty line: read all the same, written in one form. */
+static void free_form_is_read(void **state)
+{
+    store *s = memory_store();
+    static const char text[] =
+        HEADER "\n  {\"measurement\" : {\"outcome\":\"ok\", \"stage\":\"done\", \"verified\":\"no\", \"n\":1, \"lo_ns\":2e1,\t"
+        "\"median_ns\":20.0, \"hi_ns\":20, \"odd\":null, \"mode\":\"warm\", \"api\":\"cuda\", \"device_key\":\"a/b/c/1\","
+        "\"scalars\":{ }, \"shape\":{ \"N\" : 10 }, \"types\":\"T=f32\", \"source_hash\":\"" HASH_B "\", \"timing_version\":1,"
+        "\"task_hash\":\"" TASK_HASH "\", \"task\":\"scale\", \"worst_error\":null } }\r\n\r\n";
+    assert_int_equal(import(s, state, text), 1);
+    char *out = export(s, NULL, true, true);
+    assert_string_equal(out, HEADER
+        "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"types\":\"T=f32\",\"shape\":{\"N\":10},"
+        "\"scalars\":{},\"device_key\":\"a/b/c/1\",\"api\":\"cuda\",\"mode\":\"warm\",\"timing_version\":1,"
+        "\"source_hash\":\"" HASH_B "\",\"outcome\":\"ok\",\"stage\":\"done\",\"verified\":\"no\",\"n\":1,"
+        "\"median_ns\":20,\"lo_ns\":20,\"hi_ns\":20,\"compile_ms\":0,\"verify_ms\":0,\"time_ms\":0,\"worst_error\":null,"
+        "\"odd\":null}}\n");
+    free(out);
+    store_close(s);
+}
+
+/* ---- winners ---- */
+
+static void winners(void **state)
+{
+    store *s = sample_store();
+    char *text = export(s, "scale", false, false);
+    assert_null(strstr(text, "samples_ns"));
+    assert_null(strstr(text, "timeout"));
+    /* per shape: the winner, and the fallback, and each variant that wins elsewhere where it was measured */
+    assert_int_equal(count_lines(text, "\"outcome\":\"ok\""), count_lines(text, "{\"measurement\":"));
+    assert_int_equal(count_lines(text, "\"template\":\"scale_naive\",\"config\":{\"WG\":64,"), 2);
+    assert_int_equal(count_lines(text, "{\"variant\":"), 3);
+    /* v 3 wins the first shape with 250 ns, v 2 the second; v 3 was measured twice: pooled, with the newer provenance */
+    assert_has(text, "\"n\":8,");
+    assert_has(text, "\"rows\":2,\"first_date\":\"2026-11-30T10:00:00Z\"}}");
+    assert_has(text, "\"date\":\"2026-12-01T08:00:00Z\"");
+    free(text);
+    text = export(s, "scale", false, true);
+    assert_int_equal(count_lines(text, "samples_ns"), count_lines(text, "{\"measurement\":"));
+    assert_null(strstr(text, "\"rows\""));
+    free(text);
+    (void)state;
+    store_close(s);
+}
+
+/* A winners file brought back into the store it came from changes no time: pooled lines give way to samples. */
+static void winners_come_home(void **state)
+{
+    store *s = sample_store();
+    char *first = export(s, NULL, false, false);
+    import(s, state, first);
+    char *second = export(s, NULL, false, false);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    store_close(s);
+}
+
+/* In a tie the lower hash wins; the fastest is in the file too, so that the tie is one again after an import. */
+static void ties(void **state)
+{
+    store *s = memory_store();
+    double fast[] = {99, 100, 103}, tied[] = {99, 101, 104}, slow[] = {200, 201, 202};
+    measurement m = fixture_row(TASK_HASH, HASH_B, SHAPE_1, fast, 3);
+    add_row(s, &m);
+    m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, tied, 3);
+    add_row(s, &m);
+    m = fixture_row(TASK_HASH, HASH_C, SHAPE_1, slow, 3);
+    add_row(s, &m);
+    char *text = export(s, NULL, false, false);
+    assert_has(text, HASH_A);
+    assert_has(text, HASH_B);
+    assert_null(strstr(text, HASH_C));
+    free(text);
+    assert_round_trip(s, state, false, false);
+    store_close(s);
+}
+
+/* One store per row kind that must not count. */
+static void rows_that_do_not_count(void **state)
+{
+    (void)state;
+    double fast[] = {10, 11, 12}, slow[] = {100, 101, 102};
+    for (int kind = 0; kind < 4; kind++) {
+        store *s = memory_store();
+        measurement good = fixture_row(TASK_HASH, HASH_A, SHAPE_1, slow, 3);
+        measurement bad = fixture_row(TASK_HASH, HASH_B, SHAPE_1, fast, 3);
+        if (kind == 0) { /* measured in the old way */
+            good.timing_version = TIMING_VERSION + 1;
+        } else if (kind == 1) { /* with a driver that this host has replaced */
+            good.driver = lend("2.0");
+            good.date = lend("2026-12-02T00:00:00Z");
+            bad.driver = lend("9.9");
+        } else { /* computes wrong results, here or for another shape */
+            measurement wrong = fixture_row(TASK_HASH, HASH_B, kind == 2 ? SHAPE_1 : SHAPE_2, NULL, 0);
+            wrong.outcome = OUTCOME_WRONG;
+            add_row(s, &wrong);
+        }
+        add_row(s, &bad);
+        add_row(s, &good);
+        char *text = export(s, NULL, false, false);
+        assert_has(text, HASH_A);
+        assert_null(strstr(text, HASH_B));
+        free(text);
+        store_close(s);
+    }
+    /* another host with the old driver still counts */
+    store *s = memory_store();
+    measurement a = fixture_row(TASK_HASH, HASH_A, SHAPE_1, slow, 3), b = fixture_row(TASK_HASH, HASH_B, SHAPE_1, fast, 3);
+    a.driver = lend("2.0");
+    a.date = lend("2026-12-02T00:00:00Z");
+    b.host = lend("beta");
+    add_row(s, &a);
+    add_row(s, &b);
+    char *text = export(s, NULL, false, false);
+    assert_has(text, HASH_B);
+    free(text);
+    store_close(s);
+}
+
+/* ---- bad files: the line is named, nothing is added ---- */
+
+static void refused(void **state, const char *text, size_t n, const char *words)
+{
+    char *path = fs_join(*state, "bad.jsonl");
+    write_text(path, text, n);
+    store *s = sample_store();
+    char *before = export(s, NULL, true, true);
+    kw_error err = {0};
+    size_t added = 77;
+    assert_code(results_import(s, path, &added, &err), KW_BAD_INPUT, err);
+    assert_has(err.message, words);
+    assert_int_equal(added, 0);
+    assert_null(strchr(err.message, '\n'));
+    char *after = export(s, NULL, true, true);
+    assert_string_equal(before, after);
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, NULL, 0);
+    add_row(s, &m); /* no transaction was left open */
+    free(before);
+    free(after);
+    store_close(s);
+    free(path);
+}
+
+/* A good line with one piece of text replaced. */
+static char *changed_line(const char *old, const char *new)
+{
+    store *s = memory_store();
+    double samples[] = {100.5, 101, 102};
+    measurement m = fixture_row(TASK_HASH, HASH_A, SHAPE_1, samples, 3);
+    add_row(s, &m);
+    char *text = export(s, NULL, true, true);
+    store_close(s);
+    const char *at = strstr(text, old);
+    assert_non_null(at);
+    strb out = STRB_INIT;
+    strb_add_n(&out, text, (size_t)(at - text));
+    strb_add(&out, new);
+    strb_add(&out, at + strlen(old));
+    free(text);
+    return strb_take(&out);
+}
+
+static void bad_measurements(void **state)
+{
+    static const char *const cases[][3] = {
+        {"\"task\":\"scale\",", "", "bad.jsonl:2: the measurement lacks \"task\""},
+        {"\"timing_version\":1,", "", "lacks \"timing_version\""},
+        {"\"timing_version\":1", "\"timing_version\":1.5", "\"timing_version\" must be an integer, 1 or more"},
+        {"\"timing_version\":1", "\"timing_version\":0", "\"timing_version\" must be an integer, 1 or more"},
+        {"\"types\":\"T=f32\"", "\"types\":[\"f32\"]", "bad.jsonl:2: \"types\" must be a string"},
+        {"\"shape\":{\"M\":3,\"N\":4}", "\"shape\":\"M=3\"", "\"shape\" must be an object"},
+        {"\"outcome\":\"ok\"", "\"outcome\":\"fine\"", "\"outcome\" must be \"ok\""},
+        {"\"stage\":\"done\"", "\"stage\":4", "\"stage\" must be"},
+        {"\"verified\":\"exact\"", "\"verified\":\"yes\"", "\"verified\" must be \"no\", \"exact\" or \"general\""},
+        {"\"n\":3,", "", "go together"},
+        {"\"n\":3", "\"n\":4", "\"n\" is 4, but there are 3 samples"},
+        {"\"n\":3", "\"n\":-3", "\"n\" must be an integer, 1 or more"},
+        {"\"median_ns\":101", "\"median_ns\":0", "\"median_ns\" must be a number greater than 0"},
+        {"\"median_ns\":101", "\"median_ns\":103", "must lie between"},
+        {"[100.5,101,102]", "[100.5,-1,102]", "\"samples_ns\" must be"},
+        {"[100.5,101,102]", "[]", "\"samples_ns\" must be"},
+        {"\"registers\":32", "\"registers\":\"many\"", "\"registers\" must be an integer"},
+        {"\"worst_error\":0.25", "\"worst_error\":true", "\"worst_error\" must be a number or null"},
+        {HASH_A, "abc", "\"source_hash\" must be 32 digits"},
+        {TASK_HASH, "0000000000000000000000000000ZZZZ", "\"task_hash\" must be 32 digits"},
+        {"\"config\":{", "\"config\":{\"config\"", "bad.jsonl:2:"},
+        {"{\"measurement\":", "{\"measured\":", "bad.jsonl:2: neither"},
+        {"}}\n", "},\"note\":1}\n", "bad.jsonl:2: neither"},
+        {"\"host\":\"alpha\"", "\"host\":\"alpha\",\"host\":\"beta\"", "bad.jsonl:2:"},
+        {"\"alpha\",", "\"al\xff\xfe\",", "is not UTF-8 text"},
+        {"}}\n", "}", "bad.jsonl:2:"},
+        {"{\"measurement\":", "\n\n[1]\n{\"measurement\":", "bad.jsonl:4: neither"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = changed_line(cases[i][0], cases[i][1]);
+        refused(state, text, strlen(text), cases[i][2]);
+        free(text);
+    }
+}
+
+static void bad_variants(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{\"variant\":{\"task_hash\":\"" TASK_HASH "\"}}", "bad.jsonl:2"},
+        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"12\",\"source_hash\":\"" HASH_A "\"}}", "\"task_hash\" must be"},
+        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"source_hash\":\"" HASH_A "\"}}", "language"},
+        {"{\"variant\":[]}", "neither"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strb text = STRB_INIT;
+        strb_printf(&text, "%s%s\n", HEADER, cases[i][0]);
+        refused(state, strb_text(&text), text.length, cases[i][1]);
+        strb_clear(&text);
+    }
+}
+
+static void bad_files(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "bad.jsonl:1: not a kernwright results file"},
+        {"{\"measurement\":{}}\n", "bad.jsonl:1: not a kernwright results file"},
+        {"M,N,K\n", "bad.jsonl:1: not a kernwright results file"},
+        {"{\"kernwright\":\"results\",\"schema\":2}\n", "schema 2, this program knows schema 1: use a newer kernwright"},
+        {HEADER "<<<<<<< HEAD\n", "bad.jsonl:2: a conflict marker: merge the two versions with `kernwright results merge`"},
+        {HEADER "=======\n", "bad.jsonl:2: a conflict marker"},
+        {HEADER ">>>>>>> theirs\n", "bad.jsonl:2: a conflict marker"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused(state, cases[i][0], strlen(cases[i][0]), cases[i][1]);
+    static const char with_nul[] = HEADER "{\"measurement\":\0}\n";
+    refused(state, with_nul, sizeof with_nul - 1, "bad.jsonl:2:16: byte 0x00");
+    store *s = memory_store();
+    kw_error err = {0};
+    size_t n;
+    assert_code(results_import(s, "/nowhere/x.jsonl", &n, &err), KW_BAD_INPUT, err);
+    assert_has(err.message, "/nowhere/x.jsonl: cannot open");
+    assert_code(results_import(s, *state, &n, &err), KW_BAD_INPUT, err); /* a folder */
+    store_close(s);
+}
+
+static void endless_line(void **state)
+{
+    char *path = fs_join(*state, "bad.jsonl");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(HEADER, f);
+    char *chunk = mem_alloc(1 << 20);
+    memset(chunk, ' ', 1 << 20);
+    for (int i = 0; i < 65; i++)
+        assert_int_equal(fwrite(chunk, 1, 1 << 20, f), 1 << 20);
+    fclose(f);
+    free(chunk);
+    store *s = memory_store();
+    kw_error err = {0};
+    size_t n;
+    assert_code(results_import(s, path, &n, &err), KW_BAD_INPUT, err);
+    assert_has(err.message, "bad.jsonl:2: the line is longer than 64 MiB");
+    strb out = STRB_INIT;
+    const char *paths[] = {path};
+    assert_code(results_merge(paths, 1, &out, &err), KW_BAD_INPUT, err);
+    assert_int_equal(out.length, 0);
+    store_close(s);
+    remove(path);
+    free(path);
+}
+
+static void a_store_that_cannot_be_written(void **state)
+{
+    char *path = fs_join(*state, "read-only.db"), *text = in_folder(state, "good.jsonl", HEADER);
+    store_close(open_store(path));
+    kw_error err = {0};
+    store *s = NULL;
+    size_t n;
+    assert_code(store_open(path, true, &s, &err), KW_OK, err);
+    char *line = changed_line("\n{", "\n{");
+    write_text(text, line, strlen(line));
+    assert_code(results_import(s, text, &n, &err), KW_ENVIRONMENT, err);
+    assert_has(err.message, "cannot be written");
+    store_close(s);
+    free(line);
+    free(text);
+    free(path);
+}
+
+/* ---- merge ---- */
+
+static char *merge(void **state, const char *const *texts, size_t n)
+{
+    char *paths[4];
+    for (size_t i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%zu.jsonl", i);
+        paths[i] = in_folder(state, name, texts[i]);
+    }
+    const char *const given[] = {paths[0], n > 1 ? paths[1] : NULL, n > 2 ? paths[2] : NULL, n > 3 ? paths[3] : NULL};
+    strb out = STRB_INIT;
+    kw_error err = {0};
+    assert_code(results_merge(given, n, &out, &err), KW_OK, err);
+    for (size_t i = 0; i < n; i++)
+        free(paths[i]);
+    return strb_take(&out);
+}
+
+static void merges(void **state)
+{
+    /* lines that this version cannot interpret pass through */
+    const char *const texts[] = {HEADER "{\"b\":1}\n{\"a\":\"\xe2\x82\xac\"}\n{\"c\":1}\n", HEADER "{\"a\":\"z\"}\n{\"b\":1}\r\n\n{\"c\":1}",
+                                 HEADER, HEADER "{\"b\":1}\n" HEADER "{\"d\":1}\n"};
+    char *text = merge(state, texts, 4);
+    assert_string_equal(text, HEADER "{\"a\":\"z\"}\n{\"a\":\"\xe2\x82\xac\"}\n{\"b\":1}\n{\"c\":1}\n{\"d\":1}\n");
+    const char *const again[] = {text, texts[1]};
+    char *twice = merge(state, again, 2);
+    assert_string_equal(text, twice);
+    free(text);
+    free(twice);
+
+    /* two exports: their union, in whatever order they are given */
+    store *s = sample_store();
+    char *all = export(s, NULL, true, true), *some = export(s, NULL, false, false);
+    const char *const one[] = {all, some}, *const other[] = {some, all};
+    char *x = merge(state, one, 2), *y = merge(state, other, 2);
+    assert_string_equal(x, y);
+    assert_sorted(x);
+    store *copy = memory_store();
+    import(copy, state, x);
+    free(y);
+    y = export(copy, NULL, false, false);
+    assert_string_equal(some, y);
+    free(x);
+    free(y);
+    free(all);
+    free(some);
+    store_close(s);
+    store_close(copy);
+}
+
+static void bad_merges(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "1.jsonl:1: not a kernwright results file"},
+        {"{\"b\":1}\n", "1.jsonl:1: not a kernwright results file"},
+        {"{\"kernwright\":\"results\",\"schema\":3}\n", "1.jsonl:1: results of schema 3"},
+        {HEADER "{\"b\":1}\n<<<<<<< ours\n{\"c\":1}\n", "1.jsonl:3: a conflict marker"},
+        {"<<<<<<< ours\n" HEADER, "1.jsonl:1: a conflict marker"},
+        {HEADER "{\"b\":1}\n{\"measurement\":{\"task\"", "1.jsonl:3: not a line of results"},
+        {HEADER "{\"b\":\"\xc0\x80\"}\n", "1.jsonl:2:7: byte 0xc0 is not UTF-8"},
+    };
+    char *good = in_folder(state, "0.jsonl", HEADER "{\"a\":1}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *bad = in_folder(state, "1.jsonl", cases[i][0]);
+        const char *paths[] = {good, bad};
+        strb out = STRB_INIT;
+        kw_error err = {0};
+        assert_code(results_merge(paths, 2, &out, &err), KW_BAD_INPUT, err);
+        assert_has(err.message, cases[i][1]);
+        assert_int_equal(out.length, 0);
+        free(bad);
+    }
+    free(good);
+}
+
+/* ---- size ---- */
+
+/* 20,000 rows go out, come back and merge; how long it takes is printed, and decides nothing. */
+static void many_lines(void **state)
+{
+    enum { SHAPES = 20, VARIANTS = 1000 };
+    store *s = memory_store(), *copy = memory_store();
+    kw_error err = {0};
+    double samples[10];
+    char hash[HASH_HEX_SIZE], shape[64];
+    int64_t start = clock_now_ns();
+    assert_code(store_run(s, "BEGIN", "testing", &err), KW_OK, err);
+    for (int i = 0; i < SHAPES * VARIANTS; i++) {
+        for (int k = 0; k < 10; k++)
+            samples[k] = 1000 + (double)(i * 7919 % 100003) / 3 + k;
+        snprintf(hash, sizeof hash, "%032x", i % VARIANTS);
+        snprintf(shape, sizeof shape, "{\"M\":%d,\"N\":4}", i / VARIANTS + 1);
+        measurement m = fixture_row(TASK_HASH, hash, shape, samples, 10);
+        assert_code(store_add(s, &m, &err), KW_OK, err);
+    }
+    assert_code(store_run(s, "COMMIT", "testing", &err), KW_OK, err);
+    int64_t added = clock_now_ns();
+    char *text = export(s, NULL, true, true);
+    int64_t exported = clock_now_ns();
+    assert_int_equal(import(copy, state, text), SHAPES * VARIANTS);
+    int64_t imported = clock_now_ns();
+    char *winners_text = export(copy, NULL, false, false);
+    int64_t chosen = clock_now_ns();
+    const char *const both[] = {text, winners_text};
+    char *merged = merge(state, both, 2);
+    int64_t end = clock_now_ns();
+    print_message("20,000 rows: add %.2f s, export %.2f s, import %.2f s, winners %.2f s, merge %.2f s\n",
+                  (double)(added - start) / 1e9, (double)(exported - added) / 1e9, (double)(imported - exported) / 1e9,
+                  (double)(chosen - imported) / 1e9, (double)(end - chosen) / 1e9);
+    char *again = export(copy, NULL, true, true);
+    assert_string_equal(text, again);
+    free(again);
+    free(merged);
+    free(winners_text);
+    free(text);
+    store_close(s);
+    store_close(copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_format), cmocka_unit_test(nothing_to_export), cmocka_unit_test(round_trips),
+        cmocka_unit_test(equal_rows), cmocka_unit_test(rows_are_completed), cmocka_unit_test(unknown_members_survive),
+        cmocka_unit_test(free_form_is_read),
+        cmocka_unit_test(winners), cmocka_unit_test(winners_come_home), cmocka_unit_test(ties),
+        cmocka_unit_test(rows_that_do_not_count), cmocka_unit_test(bad_measurements), cmocka_unit_test(bad_variants),
+        cmocka_unit_test(bad_files), cmocka_unit_test(endless_line), cmocka_unit_test(a_store_that_cannot_be_written),
+        cmocka_unit_test(merges), cmocka_unit_test(bad_merges), cmocka_unit_test(many_lines),
+    };
+    return cmocka_run_group_tests_name("results", tests, make_folder, remove_folder);
+}
