@@ -362,8 +362,7 @@ static const char *const prelude[] = {
     "    return @num_of_real(@real_div(@num_real(a), @num_real(b), fault));",
     "}",
     "",
-    "/* An integer for exact powers of two. log2 m = 2 atanh((m-1)/(m+1)) / ln 2 for m within a factor sqrt(2) of 1. "
-    "*/",
+    "/* An integer for powers of two. log2 m = 2 atanh((m-1)/(m+1)) / ln 2 for m within a factor sqrt(2) of 1. */",
     "static inline @num @num_log2(@num a, int *fault)",
     "{",
     "    double m = @finite(@num_real(a), fault), s, z, sum = 0.0;",
