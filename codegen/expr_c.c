@@ -96,8 +96,12 @@ static void print_constant(printer *p, value v)
 
 static const char *arithmetic_name(expr_op op)
 {
-    return op == OP_ADD ? "add" : op == OP_SUB ? "sub" : op == OP_MUL ? "mul" : op == OP_DIV ? "div"
-                      : op == OP_MOD ? "mod" : "floor_div";
+    return op == OP_ADD   ? "add"
+           : op == OP_SUB ? "sub"
+           : op == OP_MUL ? "mul"
+           : op == OP_DIV ? "div"
+           : op == OP_MOD ? "mod"
+                          : "floor_div";
 }
 
 /* max(a, b, c) is max(max(a, b), c) */
@@ -432,8 +436,8 @@ kw_code expr_print_c(const expr *e, const value *known, const expr_c_names *name
     size_t start = out->length;
     bool is_real = false, done = false;
     if (folded) {
-        printer p = {.names = names, .source = folded->code->source, .out = out, .limit = start + MAX_C_TEXT,
-                     .err = err};
+        printer p = {
+            .names = names, .source = folded->code->source, .out = out, .limit = start + MAX_C_TEXT, .err = err};
         print_wanted(&p, folded, &is_real);
         done = !p.failed;
     }

@@ -29,7 +29,7 @@ static bool is_closed(const folder *f, const expr *e)
 
 static expr *constant(folder *f, value v)
 {
-    expr *e = node_new(f->memory, NODE_CONST, 0);
+    expr *e = expr_node_new(f->memory, NODE_CONST, 0);
     e->constant = value_copy(v, f->memory);
     return e;
 }
@@ -37,7 +37,7 @@ static expr *constant(folder *f, value v)
 /* The node without its kids. */
 static expr *shell(folder *f, const expr *e, size_t n)
 {
-    expr *copy = node_new(f->memory, e->kind, n);
+    expr *copy = expr_node_new(f->memory, e->kind, n);
     copy->op = e->op;
     copy->slot = e->slot;
     if (e->name)
@@ -88,7 +88,7 @@ static expr *substitute(folder *f, const expr *e)
     expr *copy = shell(f, e, e->n);
     for (size_t i = 0; i < e->n; i++)
         copy->kids[i] = substitute(f, e->kids[i]);
-    node_measure(copy);
+    expr_node_measure(copy);
     return as_parsed(f, copy);
 }
 
@@ -110,7 +110,7 @@ static expr *evaluate_closed(folder *f, const expr *e, bool certain)
 /* After its kids were folded: a node whose kids are all constants is one too. */
 static expr *settle(folder *f, expr *e, bool certain)
 {
-    node_measure(e);
+    expr_node_measure(e);
     for (size_t i = 0; i < e->n; i++) {
         if (e->kids[i]->kind != NODE_CONST)
             return e;
@@ -133,7 +133,7 @@ static expr *fold_logic(folder *f, const expr *e, bool certain)
         if (!term)
             return NULL;
         bool is_constant = term->kind == NODE_CONST;
-        bool decides = is_constant && op_truth(term->constant) == (e->kind == NODE_OR);
+        bool decides = is_constant && expr_op_truth(term->constant) == (e->kind == NODE_OR);
         if (is_constant && !decides && i + 1 < e->n)
             continue;
         copy->kids[n++] = term;
@@ -141,7 +141,7 @@ static expr *fold_logic(folder *f, const expr *e, bool certain)
             break;
     }
     copy->n = n;
-    node_measure(copy);
+    expr_node_measure(copy);
     return n == 1 ? copy->kids[0] : copy;
 }
 
@@ -149,7 +149,7 @@ static expr *compare_constants(folder *f, expr_op op, expr *left, expr *right, b
 {
     expr_op *ops = arena_alloc(f->memory, sizeof *ops);
     ops[0] = op;
-    expr *pair = node_new(f->memory, NODE_COMPARE, 2);
+    expr *pair = expr_node_new(f->memory, NODE_COMPARE, 2);
     pair->ops = ops;
     pair->kids[0] = left;
     pair->kids[1] = right;
@@ -168,7 +168,7 @@ static expr *fold_compare(folder *f, const expr *e, bool certain)
             return NULL;
         if (pair->kind != NODE_CONST)
             break; /* an error that may never be reached stays */
-        if (!op_truth(pair->constant) || first + 2 == e->n)
+        if (!expr_op_truth(pair->constant) || first + 2 == e->n)
             return pair;
         first++;
         left = right;
@@ -182,7 +182,7 @@ static expr *fold_compare(folder *f, const expr *e, bool certain)
     copy->kids[1] = right;
     for (size_t i = 2; i < copy->n; i++)
         copy->kids[i] = fold(f, e->kids[first + i], false);
-    node_measure(copy);
+    expr_node_measure(copy);
     return copy;
 }
 
@@ -192,12 +192,12 @@ static expr *fold_if(folder *f, const expr *e, bool certain)
     if (!condition)
         return NULL;
     if (condition->kind == NODE_CONST)
-        return fold(f, e->kids[op_truth(condition->constant) ? 1 : 2], certain);
+        return fold(f, e->kids[expr_op_truth(condition->constant) ? 1 : 2], certain);
     expr *copy = shell(f, e, 3);
     copy->kids[0] = condition;
     copy->kids[1] = fold(f, e->kids[1], false);
     copy->kids[2] = fold(f, e->kids[2], false);
-    node_measure(copy);
+    expr_node_measure(copy);
     return copy;
 }
 

@@ -7,28 +7,28 @@ static expr *parse_unary(parser *p);
 
 static expr *binary(parser *p, expr_op op, expr *left, expr *right, size_t at)
 {
-    expr *e = node_new(p->memory, NODE_BINARY, 2);
+    expr *e = expr_node_new(p->memory, NODE_BINARY, 2);
     e->op = op;
     e->kids[0] = left;
     e->kids[1] = right;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
 static expr *parse_postfix(parser *p)
 {
     size_t at = p->next.at;
-    expr *e = parse_atom(p);
-    while (e && parser_at(p, "[")) {
-        parser_advance(p);
-        expr *index = parse_test(p);
-        if (!index || !parser_expect(p, "]", "`]`"))
+    expr *e = expr_parse_atom(p);
+    while (e && expr_parser_at(p, "[")) {
+        expr_parser_advance(p);
+        expr *index = expr_parse_test(p);
+        if (!index || !expr_parser_expect(p, "]", "`]`"))
             return NULL;
         expr *list = e;
-        e = node_new(p->memory, NODE_INDEX, 2);
+        e = expr_node_new(p->memory, NODE_INDEX, 2);
         e->op = OP_INDEX;
         e->kids[0] = list;
         e->kids[1] = index;
-        e = parser_finish(p, e, at);
+        e = expr_parser_finish(p, e, at);
     }
     return e;
 }
@@ -37,7 +37,7 @@ static expr *parse_power(parser *p)
 {
     size_t at = p->next.at;
     expr *left = parse_postfix(p);
-    if (!left || !parser_accept(p, "**"))
+    if (!left || !expr_parser_accept(p, "**"))
         return left;
     expr *right = parse_unary(p);
     return right ? binary(p, OP_POW, left, right, at) : NULL;
@@ -46,34 +46,34 @@ static expr *parse_power(parser *p)
 /* The one integer whose magnitude does not fit without its sign. */
 static expr *parse_least_integer(parser *p, size_t at)
 {
-    parser_advance(p);
-    if (parser_at(p, "**"))
-        return parser_fail(p, at, "the integer does not fit in 64 bits");
-    return parser_constant(p, value_int(INT64_MIN), at);
+    expr_parser_advance(p);
+    if (expr_parser_at(p, "**"))
+        return expr_parser_fail(p, at, "the integer does not fit in 64 bits");
+    return expr_parser_constant(p, value_int(INT64_MIN), at);
 }
 
 /* A negated literal is a constant, so that canonical text reads back as the same tree. */
 static expr *negated(parser *p, expr *operand, size_t at)
 {
     if (operand->kind == NODE_CONST && operand->constant.kind == VALUE_INT && operand->constant.as.integer != INT64_MIN)
-        return parser_constant(p, value_int(-operand->constant.as.integer), at);
+        return expr_parser_constant(p, value_int(-operand->constant.as.integer), at);
     if (operand->kind == NODE_CONST && operand->constant.kind == VALUE_REAL)
-        return parser_constant(p, value_real(-operand->constant.as.real), at);
-    expr *e = node_new(p->memory, NODE_UNARY, 1);
+        return expr_parser_constant(p, value_real(-operand->constant.as.real), at);
+    expr *e = expr_node_new(p->memory, NODE_UNARY, 1);
     e->op = OP_NEG;
     e->kids[0] = operand;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
 static expr *parse_unary(parser *p)
 {
     size_t at = p->next.at;
-    bool is_minus = parser_at(p, "-"), is_plus = parser_at(p, "+");
-    if (!is_minus && !is_plus && !parser_at(p, "!"))
+    bool is_minus = expr_parser_at(p, "-"), is_plus = expr_parser_at(p, "+");
+    if (!is_minus && !is_plus && !expr_parser_at(p, "!"))
         return parse_power(p);
-    if (!parser_enter(p))
+    if (!expr_parser_enter(p))
         return NULL;
-    parser_advance(p);
+    expr_parser_advance(p);
     bool is_least = is_minus && p->next.kind == TOKEN_INT && p->next.is_min_magnitude;
     expr *operand = is_least ? parse_least_integer(p, at) : parse_unary(p);
     p->level--;
@@ -83,10 +83,10 @@ static expr *parse_unary(parser *p)
         return NULL;
     if (is_minus)
         return negated(p, operand, at);
-    expr *e = node_new(p->memory, NODE_UNARY, 1);
+    expr *e = expr_node_new(p->memory, NODE_UNARY, 1);
     e->op = is_plus ? OP_POS : OP_NOT;
     e->kids[0] = operand;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
 typedef struct operator_row {
@@ -101,7 +101,7 @@ static const operator_row sum_operators[] = {{"+", OP_ADD}, {"-", OP_SUB}, {NULL
 static const operator_row *accept_operator(parser *p, const operator_row *row)
 {
     for (; row->symbol; row++) {
-        if (p->next.kind == TOKEN_SYMBOL && parser_accept(p, row->symbol))
+        if (p->next.kind == TOKEN_SYMBOL && expr_parser_accept(p, row->symbol))
             return row;
     }
     return NULL;
@@ -140,17 +140,17 @@ static bool accept_comparison(parser *p, expr_op *op)
         *op = row->op;
         return true;
     }
-    if (parser_accept(p, "in")) {
+    if (expr_parser_accept(p, "in")) {
         *op = OP_IN;
         return true;
     }
-    if (!parser_at(p, "not"))
+    if (!expr_parser_at(p, "not"))
         return false;
     token after = expr_lex(p->text, p->length, p->next.at + p->next.length);
-    if (!token_is(&after, p->text, "in"))
+    if (!expr_token_is(&after, p->text, "in"))
         return false;
-    parser_advance(p);
-    parser_advance(p);
+    expr_parser_advance(p);
+    expr_parser_advance(p);
     *op = OP_NOT_IN;
     return true;
 }
@@ -165,7 +165,7 @@ static expr *parse_comparison(parser *p)
     nodes operands = {0};
     size_t capacity = 4;
     expr_op *ops = arena_alloc(p->memory, capacity * sizeof *ops);
-    parser_add(p, &operands, first);
+    expr_parser_add(p, &operands, first);
     do {
         if (operands.n > capacity) {
             expr_op *larger = arena_alloc(p->memory, 2 * capacity * sizeof *larger);
@@ -177,9 +177,9 @@ static expr *parse_comparison(parser *p)
         expr *operand = parse_sum(p);
         if (!operand)
             return NULL;
-        parser_add(p, &operands, operand);
+        expr_parser_add(p, &operands, operand);
     } while (accept_comparison(p, &op));
-    expr *e = parser_node(p, NODE_COMPARE, &operands, at);
+    expr *e = expr_parser_node(p, NODE_COMPARE, &operands, at);
     if (e)
         e->ops = ops;
     return e;
@@ -188,19 +188,19 @@ static expr *parse_comparison(parser *p)
 static expr *parse_not(parser *p)
 {
     size_t at = p->next.at;
-    if (!parser_at(p, "not"))
+    if (!expr_parser_at(p, "not"))
         return parse_comparison(p);
-    if (!parser_enter(p))
+    if (!expr_parser_enter(p))
         return NULL;
-    parser_advance(p);
+    expr_parser_advance(p);
     expr *operand = parse_not(p);
     p->level--;
     if (!operand)
         return NULL;
-    expr *e = node_new(p->memory, NODE_UNARY, 1);
+    expr *e = expr_node_new(p->memory, NODE_UNARY, 1);
     e->op = OP_NOT;
     e->kids[0] = operand;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
 static expr *parse_terms(parser *p, node_kind kind)
@@ -209,39 +209,39 @@ static expr *parse_terms(parser *p, node_kind kind)
     expr *first = kind == NODE_OR ? parse_terms(p, NODE_AND) : parse_not(p);
     const char *word = kind == NODE_OR ? "or" : "and";
     const char *symbol = kind == NODE_OR ? "||" : "&&";
-    if (!first || (!parser_at(p, word) && !parser_at(p, symbol)))
+    if (!first || (!expr_parser_at(p, word) && !expr_parser_at(p, symbol)))
         return first;
     nodes terms = {0};
-    parser_add(p, &terms, first);
-    while (parser_accept(p, word) || parser_accept(p, symbol)) {
+    expr_parser_add(p, &terms, first);
+    while (expr_parser_accept(p, word) || expr_parser_accept(p, symbol)) {
         expr *term = kind == NODE_OR ? parse_terms(p, NODE_AND) : parse_not(p);
         if (!term)
             return NULL;
-        parser_add(p, &terms, term);
+        expr_parser_add(p, &terms, term);
     }
-    return parser_node(p, kind, &terms, at);
+    return expr_parser_node(p, kind, &terms, at);
 }
 
-expr *parse_or(parser *p)
+expr *expr_parse_or(parser *p)
 {
     return parse_terms(p, NODE_OR);
 }
 
 /* value [if condition else other] */
-expr *parse_test(parser *p)
+expr *expr_parse_test(parser *p)
 {
     size_t at = p->next.at;
-    if (!parser_enter(p))
+    if (!expr_parser_enter(p))
         return NULL;
-    expr *then = parse_or(p);
-    if (then && parser_accept(p, "if")) {
-        expr *e = node_new(p->memory, NODE_IF, 3);
+    expr *then = expr_parse_or(p);
+    if (then && expr_parser_accept(p, "if")) {
+        expr *e = expr_node_new(p->memory, NODE_IF, 3);
         e->kids[1] = then;
-        e->kids[0] = parse_or(p);
-        if (!e->kids[0] || !parser_expect(p, "else", "`else`"))
+        e->kids[0] = expr_parse_or(p);
+        if (!e->kids[0] || !expr_parser_expect(p, "else", "`else`"))
             return NULL;
-        e->kids[2] = parse_test(p);
-        then = e->kids[2] ? parser_finish(p, e, at) : NULL;
+        e->kids[2] = expr_parse_test(p);
+        then = e->kids[2] ? expr_parser_finish(p, e, at) : NULL;
     }
     p->level--;
     return then;
@@ -255,19 +255,19 @@ const expr *expr_parse(arena *a, const char *text, const expr_scope *scope, expr
     source->where = where;
     if (where.file)
         source->where.file = arena_strdup(a, where.file);
-    parser state = {.memory = a, .text = source->text, .length = source->length, .scope = scope, .source = source,
-                    .err = err};
+    parser state = {
+        .memory = a, .text = source->text, .length = source->length, .scope = scope, .source = source, .err = err};
     parser *p = &state;
     if (p->length > EXPR_MAX_LENGTH)
-        return parser_fail(p, 0, "the expression is longer than %d bytes", EXPR_MAX_LENGTH);
-    parser_seek(p, 0);
+        return expr_parser_fail(p, 0, "the expression is longer than %d bytes", EXPR_MAX_LENGTH);
+    expr_parser_seek(p, 0);
     if (p->next.kind == TOKEN_END)
-        return parser_fail(p, 0, "the expression is empty");
-    expr *root = parse_test(p);
+        return expr_parser_fail(p, 0, "the expression is empty");
+    expr *root = expr_parse_test(p);
     if (!root)
         return NULL;
     if (p->next.kind != TOKEN_END) {
-        parser_unexpected(p, "an operator or the end");
+        expr_parser_unexpected(p, "an operator or the end");
         return NULL;
     }
     return expr_finish(a, root, source, expr_scope_language(scope), err) == KW_OK ? root : NULL;

@@ -5,7 +5,7 @@
 
 static const char *const keywords[] = {"and", "or", "not", "if", "else", "for", "in"};
 
-expr *node_new(arena *a, node_kind kind, size_t n_kids)
+expr *expr_node_new(arena *a, node_kind kind, size_t n_kids)
 {
     expr *e = arena_alloc(a, sizeof *e);
     e->kind = kind;
@@ -22,7 +22,7 @@ static int first_bound_level(const expr *e)
     return e->kind == NODE_COMPREHENSION ? e->slot : INT_MAX;
 }
 
-void node_measure(expr *e)
+void expr_node_measure(expr *e)
 {
     e->depth = 1;
     e->lowest_local = e->kind == NODE_LOCAL ? e->slot : NO_LOCAL;
@@ -37,41 +37,41 @@ void node_measure(expr *e)
 
 /* ---- tokens ---- */
 
-bool parser_at(const parser *p, const char *word)
+bool expr_parser_at(const parser *p, const char *word)
 {
-    return token_is(&p->next, p->text, word);
+    return expr_token_is(&p->next, p->text, word);
 }
 
-bool parser_is_keyword(const parser *p, const token *t)
+bool expr_parser_is_keyword(const parser *p, const token *t)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
-        if (token_is(t, p->text, keywords[i]))
+        if (expr_token_is(t, p->text, keywords[i]))
             return true;
     }
     return false;
 }
 
-void parser_advance(parser *p)
+void expr_parser_advance(parser *p)
 {
     p->last_end = p->next.at + p->next.length;
     p->next = expr_lex(p->text, p->length, p->last_end);
 }
 
-bool parser_accept(parser *p, const char *word)
+bool expr_parser_accept(parser *p, const char *word)
 {
-    if (!parser_at(p, word))
+    if (!expr_parser_at(p, word))
         return false;
-    parser_advance(p);
+    expr_parser_advance(p);
     return true;
 }
 
-void parser_seek(parser *p, size_t offset)
+void expr_parser_seek(parser *p, size_t offset)
 {
     p->last_end = offset;
     p->next = expr_lex(p->text, p->length, offset);
 }
 
-expr *parser_fail(parser *p, size_t at, const char *format, ...)
+expr *expr_parser_fail(parser *p, size_t at, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -82,82 +82,82 @@ expr *parser_fail(parser *p, size_t at, const char *format, ...)
     return NULL;
 }
 
-expr *parser_unexpected(parser *p, const char *wanted)
+expr *expr_parser_unexpected(parser *p, const char *wanted)
 {
     const token *t = &p->next;
     if (t->kind == TOKEN_BAD)
-        return parser_fail(p, t->at, "%s", t->symbol);
+        return expr_parser_fail(p, t->at, "%s", t->symbol);
     if (t->kind == TOKEN_END)
-        return parser_fail(p, t->at, "the expression ends where %s was expected", wanted);
+        return expr_parser_fail(p, t->at, "the expression ends where %s was expected", wanted);
     int shown = t->length > 40 ? 40 : (int)t->length;
-    return parser_fail(p, t->at, "%s was expected, not '%.*s'", wanted, shown, p->text + t->at);
+    return expr_parser_fail(p, t->at, "%s was expected, not '%.*s'", wanted, shown, p->text + t->at);
 }
 
-bool parser_expect(parser *p, const char *word, const char *wanted)
+bool expr_parser_expect(parser *p, const char *word, const char *wanted)
 {
-    if (parser_accept(p, word))
+    if (expr_parser_accept(p, word))
         return true;
-    parser_unexpected(p, wanted);
+    expr_parser_unexpected(p, wanted);
     return false;
 }
 
-bool parser_enter(parser *p)
+bool expr_parser_enter(parser *p)
 {
     if (p->level++ < EXPR_MAX_DEPTH)
         return true;
-    parser_fail(p, p->next.at, "nested more than %d levels deep", EXPR_MAX_DEPTH);
+    expr_parser_fail(p, p->next.at, "nested more than %d levels deep", EXPR_MAX_DEPTH);
     return false;
 }
 
 /* ---- nodes ---- */
 
-void parser_add(parser *p, nodes *list, expr *e)
+void expr_parser_add(parser *p, nodes *list, expr *e)
 {
     if (list->n == list->capacity) {
         list->capacity = list->capacity ? list->capacity * 2 : 4;
-        expr **larger = arena_alloc(p->memory, list->capacity * sizeof *larger);
+        expr **larger = arena_alloc(p->memory, list->capacity * sizeof(expr *));
         if (list->n)
-            memcpy(larger, list->items, list->n * sizeof *larger);
+            memcpy(larger, list->items, list->n * sizeof(expr *));
         list->items = larger;
     }
     list->items[list->n++] = e;
 }
 
 /* Ends a node whose text starts at `at`. */
-expr *parser_finish(parser *p, expr *e, size_t at)
+expr *expr_parser_finish(parser *p, expr *e, size_t at)
 {
     e->at = at;
     e->end = p->last_end;
-    node_measure(e);
+    expr_node_measure(e);
     if (e->depth > EXPR_MAX_DEPTH)
-        return parser_fail(p, at, "nested more than %d levels deep", EXPR_MAX_DEPTH);
+        return expr_parser_fail(p, at, "nested more than %d levels deep", EXPR_MAX_DEPTH);
     return e;
 }
 
-expr *parser_node(parser *p, node_kind kind, const nodes *list, size_t at)
+expr *expr_parser_node(parser *p, node_kind kind, const nodes *list, size_t at)
 {
-    expr *e = node_new(p->memory, kind, 0);
+    expr *e = expr_node_new(p->memory, kind, 0);
     e->n = list->n;
     e->kids = list->items;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
-expr *parser_constant(parser *p, value v, size_t at)
+expr *expr_parser_constant(parser *p, value v, size_t at)
 {
-    expr *e = node_new(p->memory, NODE_CONST, 0);
+    expr *e = expr_node_new(p->memory, NODE_CONST, 0);
     e->constant = v;
-    return parser_finish(p, e, at);
+    return expr_parser_finish(p, e, at);
 }
 
 /* A list of constants is a constant, so that `x in [1, 2]` makes nothing when it is evaluated. */
-expr *parser_list(parser *p, const nodes *items, size_t at)
+expr *expr_parser_list(parser *p, const nodes *items, size_t at)
 {
     for (size_t i = 0; i < items->n; i++) {
         if (items->items[i]->kind != NODE_CONST)
-            return parser_node(p, NODE_LIST, items, at);
+            return expr_parser_node(p, NODE_LIST, items, at);
     }
     value *values = arena_alloc(p->memory, items->n * sizeof *values);
     for (size_t i = 0; i < items->n; i++)
         values[i] = items->items[i]->constant;
-    return parser_constant(p, (value){.kind = VALUE_LIST, .as.list = {values, items->n}}, at);
+    return expr_parser_constant(p, (value){.kind = VALUE_LIST, .as.list = {values, items->n}}, at);
 }

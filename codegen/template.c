@@ -248,10 +248,43 @@ static char *implied_source(const char *sidecar)
     return NULL;
 }
 
+/* Is the line nothing but the begin (R"x() or the end ()x") of a C++ raw string? */
+static bool is_raw_string_line(const char *line, size_t n)
+{
+    const char *at = line, *end = line + n;
+    while (at < end && is_blank(*at))
+        at++;
+    while (end > at && (is_blank(end[-1]) || end[-1] == ';' || end[-1] == ','))
+        end--;
+    size_t length = (size_t)(end - at);
+    if (length < 2 || length > 20)
+        return false;
+    if (length >= 3 && at[0] == 'R' && at[1] == '"')
+        return end[-1] == '(' && memchr(at + 2, '"', length - 2) == NULL;
+    return at[0] == ')' && end[-1] == '"' && memchr(at + 1, '"', length - 2) == NULL &&
+           memchr(at + 1, ')', length - 2) == NULL;
+}
+
+/* Kernel files that C++ programs include as raw strings (CLBlast's, for one) have lines that no kernel compiler takes:
+ * they become empty. */
+static void blank_raw_string_lines(strb *text)
+{
+    char *end = text->data + text->length;
+    for (char *line = text->data; line != NULL && line < end;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t n = (size_t)((newline != NULL ? newline : end) - line);
+        if (is_raw_string_line(line, n))
+            memset(line, ' ', n);
+        line = newline != NULL ? newline + 1 : end;
+    }
+}
+
 static kw_code add_source(template_reader *r, const char *path, bool directives, strb *raw)
 {
     strb text = STRB_INIT;
     kw_code code = fs_read(path, 0, &text, r->err);
+    if (code == KW_OK)
+        blank_raw_string_lines(&text);
     if (code == KW_OK)
         code = add_body(r, strb_text(&text), text.length, path, 1, directives);
     if (code == KW_OK) {

@@ -30,7 +30,7 @@ static const char *pick(random_source *g, const char *const *from, size_t n)
     return from[random_below(g, n)];
 }
 
-#define PICK(g, ...)                                                                                                  \
+#define PICK(g, ...) \
     pick(g, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void leaf(random_source *g)
@@ -89,7 +89,8 @@ static void list(random_source *g, int depth)
     case 0:
         strb_add(g->out, "max([i*");
         operand(g, depth);
-        strb_add(g->out, PICK(g, " for i in range(4)] + [1])", " for i in [1, 2] if i < a])", " for i in range(a % 5)])"));
+        strb_add(g->out,
+                 PICK(g, " for i in range(4)] + [1])", " for i in [1, 2] if i < a])", " for i in range(a % 5)])"));
         break;
     case 1:
         strb_add(g->out, "[a, 2, x][");
@@ -149,8 +150,9 @@ void random_expression(random_source *g, int depth)
 
 static int64_t some_integer(random_source *g)
 {
-    static const int64_t odd_ones[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, (int64_t)1 << 53, ((int64_t)1 << 53) + 1,
-                                       (int64_t)1 << 32, 3037000500, -3037000500, 2147483648, -2147483649};
+    static const int64_t odd_ones[] = {
+        INT64_MAX,        INT64_MIN,  INT64_MIN + 1, (int64_t)1 << 53, ((int64_t)1 << 53) + 1,
+        (int64_t)1 << 32, 3037000500, -3037000500,   2147483648,       -2147483649};
     uint64_t r = random_below(g, 10);
     if (r < 5)
         return (int64_t)random_below(g, 9) - 2;
@@ -162,8 +164,9 @@ static int64_t some_integer(random_source *g)
 
 static double some_real(random_source *g)
 {
-    static const double reals[] = {0.0, 1.0, 0.5, -2.5, 3.0, 1e308, -1e-300, 9007199254740992.0, 5e-324, 0.1, 0.3, -7.7,
-                                   9223372036854775808.0, 1e17};
+    static const double reals[] = {
+        0.0, 1.0, 0.5, -2.5, 3.0, 1e308, -1e-300, 9007199254740992.0, 5e-324, 0.1, 0.3, -7.7, 9223372036854775808.0,
+        1e17};
     return reals[random_below(g, sizeof reals / sizeof *reals)];
 }
 

@@ -7,7 +7,12 @@
 
 #include <stdint.h>
 
-enum { RANDOM_INTS = 4, RANDOM_REALS = 2, RANDOM_SLOTS = RANDOM_INTS + RANDOM_REALS + 1, RANDOM_SLOT_P = RANDOM_SLOTS - 1 };
+enum {
+    RANDOM_INTS = 4,
+    RANDOM_REALS = 2,
+    RANDOM_SLOTS = RANDOM_INTS + RANDOM_REALS + 1,
+    RANDOM_SLOT_P = RANDOM_SLOTS - 1
+};
 
 typedef struct random_source {
     uint64_t seed, n;

@@ -65,7 +65,8 @@ static void print_environments(sample *s)
     }
     strb_printf(&s->program, "};\nstatic const double X[%d][%d] = {\n", N_ENVIRONMENTS, RANDOM_REALS);
     for (int e = 0; e < N_ENVIRONMENTS; e++)
-        strb_printf(&s->program, "{%.17g, %.17g},\n", s->env[e][RANDOM_INTS].as.real, s->env[e][RANDOM_INTS + 1].as.real);
+        strb_printf(&s->program, "{%.17g, %.17g},\n", s->env[e][RANDOM_INTS].as.real,
+                    s->env[e][RANDOM_INTS + 1].as.real);
     strb_add(&s->program, "};\n");
 }
 
@@ -80,8 +81,8 @@ static bool print_function(sample *s, int i, kw_error *err)
     if (done) {
         const char *type = s->is_real[i] ? "double" : s->want[i] == EXPR_C_TRUTH ? "int" : "int64_t";
         const char *print = s->is_real[i] ? "printf(\"%a\\n\", v + 0.0)" : "printf(\"%lld\\n\", (long long)v)";
-        strb_printf(&s->program, "static void f%d(int e)\n{\n    int fault = 0;\n    %s v = %s;\n    (void)e;\n", i, type,
-                    strb_text(&text));
+        strb_printf(&s->program, "static void f%d(int e)\n{\n    int fault = 0;\n    %s v = %s;\n    (void)e;\n", i,
+                    type, strb_text(&text));
         strb_printf(&s->program, "    if (fault)\n        puts(\"fault\");\n    else\n        %s;\n}\n", print);
     }
     strb_clear(&text);
@@ -101,6 +102,7 @@ static const expr *parse_one(sample *s, random_source *g, const expr_scope *scop
     strb text = STRB_INIT;
     g->out = &text;
     random_expression(g, 4);
+    g->out = NULL;
     kw_error err = {0};
     const expr *e = expr_parse(s->memory, strb_text(&text), scope, (expr_where){0}, &err);
     if (!e)

@@ -209,6 +209,7 @@ static void test_published_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_expression), cmocka_unit_test(test_published_counts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_expression),
+                                       cmocka_unit_test(test_published_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,8 @@ static void test_fold(void **state)
     check_fold(b, "(TN - 8) ** 2 * M", "16 * M");
     check_fold(b, "(TN - 8) ** M", "(-4)**M");
     check_fold(b, "!M + 1 == (not N)", "(not M) + 1 == (not N)");
-    check_fold(b, "(M if N else TM) if (N and (M or N)) else alpha / 2", "(M if N else 64) if N and (M or N) else alpha / 2");
+    check_fold(b, "(M if N else TM) if (N and (M or N)) else alpha / 2",
+               "(M if N else 64) if N and (M or N) else alpha / 2");
     check_fold(b, "TM / 128 * M", "0.5 * M");
     check_fold(b, "(TM - 9223372036854775807 - 65) * M", "-9223372036854775808 * M");
     check_fold(b, "vec(T, TN) == 'float4' and M", "M");
@@ -217,7 +218,8 @@ static void test_fold_changes_nothing(void **state)
             const expr *folded = expr_fold(a, e, part, NULL);
             kw_code rest_code = folded ? expr_eval(folded, env, a, &rest, NULL) : KW_BAD_INPUT;
             if (!same_result(code, whole, rest_code, rest))
-                fail_msg("seed %" PRIu64 ": %s is not %s", g.seed, strb_text(&text), folded ? expr_text(folded) : "an error");
+                fail_msg("seed %" PRIu64 ": %s is not %s", g.seed, strb_text(&text),
+                         folded ? expr_text(folded) : "an error");
             const expr *back = folded ? expr_parse(a, expr_text(folded), scope, (expr_where){0}, NULL) : NULL;
             if (folded && (!back || !expr_same(folded, back)))
                 fail_msg("seed %" PRIu64 ": %s does not read back", g.seed, expr_text(folded));
@@ -275,8 +277,9 @@ static void test_c_text(void **state)
     check_c(b, EXPR_C_INT, "ceil_div(M, TM)", "kw_ceil_div(s->M, 64, &fault)");
     check_c(b, EXPR_C_INT, "M / TM", "kw_num_int(kw_num_div(kw_num_of_int(s->M), kw_num_of_int(64), &fault), &fault)");
     check_c(b, EXPR_C_REAL, "alpha * M", "kw_real_mul(alpha, (double)s->M, &fault)");
-    check_c(b, EXPR_C_TRUTH, "alpha != 0 and M", "((kw_num_compare(kw_num_of_real(alpha), kw_num_of_int(0)) != 0) && "
-                                                 "(s->M != 0))");
+    check_c(b, EXPR_C_TRUTH, "alpha != 0 and M",
+            "((kw_num_compare(kw_num_of_real(alpha), kw_num_of_int(0)) != 0) && "
+            "(s->M != 0))");
     check_c(b, EXPR_C_INT, "-M if N else TN", "((s->N != 0) ? kw_neg(s->M, &fault) : 4)");
     check_c(b, EXPR_C_INT, "max(M, N, 3)", "kw_max(kw_max(s->M, s->N), 3)");
     check_c(b, EXPR_C_TRUTH, "M == M", "(kw_num_compare(kw_num_of_int(s->M), kw_num_of_int(s->M)) == 0)");
@@ -311,9 +314,15 @@ static void test_c_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_used_slots), cmocka_unit_test(test_conjuncts),   cmocka_unit_test(test_frontier),
-        cmocka_unit_test(test_same),       cmocka_unit_test(test_fold),        cmocka_unit_test(test_fold_errors),
-        cmocka_unit_test(test_fold_changes_nothing), cmocka_unit_test(test_c_text), cmocka_unit_test(test_c_refusals),
+        cmocka_unit_test(test_used_slots),
+        cmocka_unit_test(test_conjuncts),
+        cmocka_unit_test(test_frontier),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_fold_errors),
+        cmocka_unit_test(test_fold_changes_nothing),
+        cmocka_unit_test(test_c_text),
+        cmocka_unit_test(test_c_refusals),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 #include "codegen/template.h"
 
 #include "base/fs.h"
+#include "codegen/expand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -385,6 +386,21 @@ static kw_code load(const char *name, template **p, kw_error *err)
     "[{\"kernel\": \"own\", \"args\": [\"A\"], \"local\": [\"WG\"], \"global\": [\"round_up(M, WG)\"]}]}"
 #define OWN "kernel void own(global float *A) { A[0] = WG; } // ${x}\n"
 
+/* The only source, blanks at the end of lines left out. */
+static void assert_expands(const template *p, const char *expected)
+{
+    strb out = STRB_INIT, trimmed = STRB_INIT;
+    assert_int_equal(body_expand(p->bodies[0], p->lang, NULL, &out, NULL), KW_OK);
+    for (const char *c = strb_text(&out); *c != '\0'; c++) {
+        while (*c == '\n' && trimmed.length > 0 && strchr(" \r", trimmed.data[trimmed.length - 1]) != NULL)
+            strb_truncate(&trimmed, trimmed.length - 1);
+        strb_add_char(&trimmed, *c);
+    }
+    assert_string_equal(strb_text(&trimmed), expected);
+    strb_clear(&out);
+    strb_clear(&trimmed);
+}
+
 static void loads_sidecars(void **state)
 {
     (void)state;
@@ -422,6 +438,10 @@ static void loads_sidecars(void **state)
     put("own.cl", OWN "\n\xe9");
     assert_int_equal(load("own.kw.json", &p, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "own.cl:3:1: a byte here is not UTF-8"));
+    put("own.cl", "R\"(\n" OWN "int R(;\n  )\"; \r\nx R\"(\n"); /* C++ raw strings */
+    assert_int_equal(load("own.kw.json", &p, &err), KW_OK);
+    assert_expands(p, "\n" OWN "int R(;\n\nx R\"(\n");
+    template_free(p);
     put("own.cl", OWN);
     put("dir.kw.json", SIDE(", \"directives\": true, \"sources\": [\"own.cl\"]"));
     assert_int_equal(load("dir.kw.json", &p, &err), KW_BAD_INPUT);

@@ -16,12 +16,12 @@ static const dtype all_types[] = {DTYPE_F16, DTYPE_F32, DTYPE_F64, DTYPE_I8,  DT
 
 enum { N_TYPES = sizeof all_types / sizeof *all_types };
 
-#define assert_text(v, wanted)                                                                                        \
-    do {                                                                                                              \
-        strb text_ = STRB_INIT;                                                                                       \
-        value_print(v, &text_);                                                                                       \
-        assert_string_equal(strb_text(&text_), wanted);                                                               \
-        strb_clear(&text_);                                                                                           \
+#define assert_text(v, wanted) \
+    do { \
+        strb text_ = STRB_INIT; \
+        value_print(v, &text_); \
+        assert_string_equal(strb_text(&text_), wanted); \
+        strb_clear(&text_); \
     } while (0)
 
 static void test_type_names(void **state)
@@ -229,9 +229,10 @@ static void test_order(void **state)
 {
     (void)state;
     value ab[] = {value_int(1), value_int(2)}, ac[] = {value_int(1), value_int(3)};
-    const value sorted[] = {value_none(),       value_int(-1),      value_bool(false), value_real(0.5), value_int(1),
-                            value_string(""),   value_string("a"),  list_of(ab, 0),    list_of(ab, 1),  list_of(ab, 2),
-                            list_of(ac, 2), value_type(DTYPE_F16), value_type(DTYPE_U64)};
+    const value sorted[] = {value_none(),         value_int(-1),    value_bool(false), value_real(0.5),
+                            value_int(1),         value_string(""), value_string("a"), list_of(ab, 0),
+                            list_of(ab, 1),       list_of(ab, 2),   list_of(ac, 2),    value_type(DTYPE_F16),
+                            value_type(DTYPE_U64)};
     int n = sizeof sorted / sizeof *sorted;
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
@@ -345,13 +346,13 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_type_names),     cmocka_unit_test(test_type_precision),
-        cmocka_unit_test(test_every_half),     cmocka_unit_test(test_half_limits),
-        cmocka_unit_test(test_store_and_load), cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_type_names),       cmocka_unit_test(test_type_precision),
+        cmocka_unit_test(test_every_half),       cmocka_unit_test(test_half_limits),
+        cmocka_unit_test(test_store_and_load),   cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_vectors),          cmocka_unit_test(test_equality),
         cmocka_unit_test(test_exact_comparison), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_printing),       cmocka_unit_test(test_from_text),
-        cmocka_unit_test(test_json_round_trip), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_printing),         cmocka_unit_test(test_from_text),
+        cmocka_unit_test(test_json_round_trip),  cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,6 +436,61 @@ static void expands_sidecars(void **state)
     free(cl);
 }
 
+/* The sidecar in examples/ with stand-ins for the files that it needs. */
+static void example_sidecar_fits(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"common",      "level3",      "transpose_pad", "xgemm_part1",
+                                        "xgemm_part2", "xgemm_part3", "xgemm_part4"};
+    char *folder = fs_temp_folder("kw-xgemm", NULL), *side = fs_join(folder, "xgemm.kw.json");
+    strb text = STRB_INIT;
+    kw_error err = {0};
+    assert_int_equal(fs_read("examples/clblast-xgemm/xgemm.kw.json", 0, &text, &err), KW_OK);
+    assert_int_equal(fs_write(side, text.data, text.length, NULL), KW_OK);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = fs_join(folder, files[i]);
+        strb_reset(&text);
+        strb_add(&text, "R\"(\n");
+        if (i == 2)
+            strb_add(&text,
+                     "__kernel void TransposePadMatrix(int a, int b, int c, int d, __global float *e, int f, int g, "
+                     "int h, int i, __global float *j, const float k, int l) { }\n");
+        if (i == 6)
+            strb_add(&text,
+                     "__kernel void Xgemm(int a, int b, int c, float d, float e, __global float *f, __global float "
+                     "*g, __global float *h, int i, int j) { }\n");
+        strb_add(&text, ")\"\n");
+        strb file = STRB_INIT;
+        strb_printf(&file, "%s.opencl", path);
+        assert_int_equal(fs_write(strb_text(&file), text.data, text.length, NULL), KW_OK);
+        strb_clear(&file);
+        free(path);
+    }
+    template *p = NULL;
+    if (template_load(side, gemm, &p, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    uint32_t config[32];
+    value *env = mem_calloc((size_t)expr_scope_size(p->scope), sizeof *env);
+    task_shape s = shape("M=128,N=64,K=32");
+    device_limits limits = {.max_work_group_size = 256, .local_mem_bytes = 32768};
+    template_default(p, config);
+    template_fill(p, &types, &limits, &s, config, env);
+    if (template_rejects(p, env, true, &err) != NULL)
+        fail_msg("%s", err.message);
+    variant *v = good(p, "", NULL);
+    assert_non_null(strstr(v->source, "#define PRECISION 32\n#define GEMMK 0\n"));
+    char *planned = plan_text(v, "M=128,N=64,K=32", NULL);
+    assert_non_null(strstr(planned, "\"kernel\":\"Xgemm\",\"local\":[8,8],\"groups\":[1,2]"));
+    free(planned);
+    free(env);
+    variant_free(v);
+    template_free(p);
+    strb_clear(&text);
+    fs_remove_tree(folder);
+    free(folder);
+    free(side);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +504,7 @@ int main(void)
         cmocka_unit_test(round_trips),
         cmocka_unit_test(refuses_bad_json),
         cmocka_unit_test(expands_sidecars),
+        cmocka_unit_test(example_sidecar_fits),
     };
     return cmocka_run_group_tests(tests, load_task, free_task);
 }
