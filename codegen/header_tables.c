@@ -88,7 +88,7 @@ static kw_code check_row(const writer *w, const header_row *row, kw_error *err)
 kw_code header_sort_rows(writer *w, kw_error *err)
 {
     const size_t n = w->m->n_rows;
-    w->rows = mem_calloc(n + 1, sizeof *w->rows);
+    w->rows = mem_calloc(n + 1, sizeof(void *));
     for (size_t i = 0; i < n; i++) {
         kw_code code = check_row(w, &w->m->rows[i], err);
         if (code != KW_OK)
@@ -96,7 +96,7 @@ kw_code header_sort_rows(writer *w, kw_error *err)
         w->rows[i] = &w->m->rows[i];
     }
     task t = *w->m->task;
-    qsort_r(w->rows, n, sizeof *w->rows, compare_rows, &t);
+    qsort_r(w->rows, n, sizeof(void *), compare_rows, &t);
     for (size_t i = 1; i < n; i++)
         if (compare_rows(&w->rows[i - 1], &w->rows[i], &t) == 0)
             return row_error(w, w->rows[i], err, "it is there twice", "");

@@ -236,6 +236,48 @@ static void variants_share_functions_and_text(void **state)
     support_end(&s);
 }
 
+/* The line that KW_LOG_MISSES gets is a line of a shapes file. */
+static void misses_are_shapes(void **state)
+{
+    (void)state;
+    support_model s;
+    kw_error err = {0};
+    strb line = STRB_INIT;
+    task_shape *shapes = NULL;
+    size_t n = 0;
+    make_model(&s);
+    strb text = support_text(&s);
+    const char *p = strstr(text.data, "snprintf(line, sizeof line, \"");
+    assert_non_null(p);
+    for (p = strchr(p, '"') + 1; *p != '"'; p++) {
+        if (*p == '\\')
+            p++;
+        if (strncmp(p, "%lld", 4) == 0) {
+            strb_add(&line, "12");
+            p += 3;
+        } else {
+            strb_add_char(&line, *p);
+        }
+    }
+    strb_add_char(&line, '\n');
+    char *folder = fs_temp_folder("kwmiss", &err);
+    char *path = fs_join(folder, "misses.jsonl");
+    assert_int_equal(fs_write(path, line.data, line.length, &err), KW_OK);
+    if (task_shapes_load(s.task, path, &shapes, &n, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(n, 1);
+    assert_int_equal(shapes[0].dims[0], 12);
+    assert_int_equal(shapes[0].dims[2], 12);
+    assert_true(shapes[0].weight == 1);
+    free(shapes);
+    fs_remove_tree(folder);
+    free(folder);
+    free(path);
+    strb_clear(&line);
+    strb_clear(&text);
+    support_end(&s);
+}
+
 /* ---- refusals ---- */
 
 static void refuses(support_model *s, const char *expected)
@@ -382,6 +424,7 @@ int main(void)
         cmocka_unit_test(prefix_is_everywhere),
         cmocka_unit_test(large_tables_stay_small),
         cmocka_unit_test(variants_share_functions_and_text),
+        cmocka_unit_test(misses_are_shapes),
         cmocka_unit_test(wrong_rows),
         cmocka_unit_test(wrong_devices_and_variants),
         cmocka_unit_test(wrong_names),
