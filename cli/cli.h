@@ -14,7 +14,6 @@
 typedef struct command {
     const char *name;
     const char *summary;             /* one line for the list */
-    const char *usage;               /* the whole text of `kernwright NAME --help` */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } command;
 
@@ -25,7 +24,6 @@ int cli_emit(int argc, char **argv);
 int cli_expand(int argc, char **argv);
 int cli_new(int argc, char **argv);
 int cli_results(int argc, char **argv);
-int cli_space(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_templates(int argc, char **argv);
 int cli_time(int argc, char **argv);

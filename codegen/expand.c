@@ -21,6 +21,20 @@ static kw_code fail_at(run *r, const piece *p, kw_code code)
     return kw_error_set(r->err, code, "%s:%d:%d: %s", p->where.file, p->where.line, p->where.column, p->text);
 }
 
+/* Most of what is put into text is small integers: no printf for them. */
+static void add_integer(strb *out, int64_t i)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (i < 0)
+        *--at = '-';
+    strb_add_n(out, at, (size_t)(digits + sizeof digits - at));
+}
+
 static kw_code add_value(run *r, const piece *p, value v)
 {
     switch (v.kind) {
@@ -28,7 +42,7 @@ static kw_code add_value(run *r, const piece *p, value v)
         strb_add_char(r->out, v.as.boolean ? '1' : '0');
         return KW_OK;
     case VALUE_INT:
-        strb_printf(r->out, "%" PRId64, v.as.integer);
+        add_integer(r->out, v.as.integer);
         return KW_OK;
     case VALUE_STRING:
         strb_add(r->out, v.as.string);

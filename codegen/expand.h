@@ -17,7 +17,7 @@
 
 typedef struct body body; /* a parsed text: literal runs, ${}, //@for, //@if, //@let, //@require */
 
-/* Which names of the scope have a value when text is expanded: NULL or one entry per slot of the scope as it is given to
+/* Which names of the scope have a value when text is expanded: NULL or one entry per slot of the scope as given to
  * body_parse. An expression that uses another one is an error, since no expansion could succeed. */
 typedef struct body_names {
     const bool *known;

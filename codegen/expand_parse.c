@@ -408,7 +408,7 @@ static kw_code parse_directive(parser *p, const char *at, const char *end, int c
         return parse_let(p, r, where);
     if (strcmp(word, "require") == 0)
         return parse_require(p, r, where);
-    const char *nearest = json_nearest(word, directive_words, N_WORDS);
+    const char *nearest = strncmp(word, "end", 3) == 0 ? "end" : json_nearest(word, directive_words, N_WORDS);
     return fail(p, column, "unknown directive //@%s%s%s; there are for, if, elif, else, end, let and require", word,
                 nearest != NULL ? ", did you mean //@" : "", nearest != NULL ? nearest : "");
 }

@@ -1,24 +1,31 @@
 /* Source text without what a compiler does not see. */
 #include "codegen/expand.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct strip {
     const char *at;
-    strb *out;
+    char *out;         /* as large as the text: every newline put in stands for one that was there */
+    size_t length;     /* of what is in `out` */
     bool blank;        /* blanks or a comment wait to become one space */
     bool line_start;   /* only blanks so far on this line */
     bool preprocessor; /* in a line that starts with # */
 } strip;
 
+static bool at_line_begin(const strip *s)
+{
+    return s->length == 0 || s->out[s->length - 1] == '\n';
+}
+
 static void put(strip *s, const char *text, size_t n)
 {
-    bool at_line_begin = s->out->length == 0 || s->out->data[s->out->length - 1] == '\n';
-    if (s->blank && !at_line_begin)
-        strb_add_char(s->out, ' ');
+    if (s->blank && !at_line_begin(s))
+        s->out[s->length++] = ' ';
     s->blank = false;
     s->line_start = false;
-    strb_add_n(s->out, text, n);
+    memcpy(s->out + s->length, text, n);
+    s->length += n;
     s->at += n;
 }
 
@@ -47,7 +54,7 @@ static size_t comment_length(const char *p)
 static void newline(strip *s)
 {
     if (s->preprocessor) {
-        strb_add_char(s->out, '\n');
+        s->out[s->length++] = '\n';
         s->blank = false;
     } else {
         s->blank = true;
@@ -59,8 +66,8 @@ static void newline(strip *s)
 
 static void begin_preprocessor(strip *s)
 {
-    if (s->out->length > 0 && s->out->data[s->out->length - 1] != '\n')
-        strb_add_char(s->out, '\n');
+    if (!at_line_begin(s))
+        s->out[s->length++] = '\n';
     s->blank = false;
     s->preprocessor = true;
     put(s, "#", 1);
@@ -74,7 +81,7 @@ static size_t plain_length(const char *p)
 
 void source_strip(const char *text, strb *out)
 {
-    strip s = {text, out, false, true, false};
+    strip s = {.at = text, .out = mem_alloc(strlen(text) + 1), .line_start = true};
     while (*s.at != '\0') {
         switch (*s.at) {
         case '\n':
@@ -119,4 +126,6 @@ void source_strip(const char *text, strb *out)
             break;
         }
     }
+    strb_add_n(out, s.out, s.length);
+    free(s.out);
 }

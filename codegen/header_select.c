@@ -215,7 +215,13 @@ static const char candidate_text[] =
     "    }\n"
     "    return choice->variant >= 0 && @_device_fits(choice->variant, d) && @_shape_fits(choice->variant, d, s);\n"
     "}\n\n"
-    "#define ^_STEPS 4\n\n";
+    "#define ^_STEPS 4\n"
+    "/* The own row of a known device has been looked up before. */\n"
+    "#ifdef ^_FORCE_VARIANT\n"
+    "#define ^_FIRST_STEP(match) 0\n"
+    "#else\n"
+    "#define ^_FIRST_STEP(match) ((match) == KW_MATCH_EXACT ? 2 : 1)\n"
+    "#endif\n\n";
 
 static const char select_head_text[] =
     "/* Who runs this shape on this device. No allocation, no lock. */\n"
@@ -243,7 +249,7 @@ static const char select_rest_text[] =
     "    (void)row;\n"
     "#endif\n"
     "    known = kw_device_match(@_devices, ^_DEVICES, device, &match);\n"
-    "    for (step = 0; step < ^_STEPS; step++)\n"
+    "    for (step = ^_FIRST_STEP(match); step < ^_STEPS; step++)\n"
     "        if (@_candidate(device, known, match, &full, step, &choice))\n"
     "            return choice;\n"
     "    choice.variant = -1;\n"

@@ -62,6 +62,8 @@ static kw_code plan_temps(const planner *p, plan *out)
             return code;
         if (elements > (uint64_t)INT64_MAX / dtype_bytes(x->type))
             return fail(p, x->name, "%llu elements are more than any memory holds", (unsigned long long)elements);
+        if (needed && elements == 0)
+            elements = 1; /* of a dim that is 0: there is a buffer all the same */
         out->temp_bytes[i] = elements * dtype_bytes(x->type);
     }
     return KW_OK;
@@ -192,7 +194,7 @@ static kw_code plan_args(const planner *p, const template_launch *from, plan_lau
         case ARG_TEMP:
             if (whole->temp_bytes[a->index] == 0)
                 code = fail(p, from->kernel,
-                            "is launched with the temporary %s, which is empty here: its \"when\" must "
+                            "is launched with the temporary %s, which is not there: its \"when\" must "
                             "hold wherever the launch's does",
                             a->text);
             break;

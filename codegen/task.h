@@ -21,7 +21,7 @@
 
 typedef struct task_dim {
     const char *name;
-    int64_t min, max;     /* inclusive; defaults 1 (0 beside a "default") and INT32_MAX (INT64_MAX with "index": "i64") */
+    int64_t min, max;     /* inclusive; 1 (0 beside a "default") and INT32_MAX (INT64_MAX with "index": "i64") */
     const expr *fallback; /* "default": value when the shape does not give it; NULL: required */
     bool is_key;          /* part of the shape key; false for strides such as lda */
 } task_dim;

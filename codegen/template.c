@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "codegen/expand.h"
 #include "codegen/template_read.h"
 
@@ -132,12 +133,47 @@ static kw_code read_front(const char *text, size_t length, const char *path, fil
 
 /* ---- kernel text ---- */
 
+/* Line of the first byte that is not UTF-8; 0 if all are. */
+static int bad_utf8_line(const char *text, size_t length)
+{
+    int line = 1;
+    for (size_t i = 0; i < length;) {
+        size_t n = utf8_length(text + i, length - i);
+        if (n == 0)
+            return line;
+        line += text[i] == '\n';
+        i += n;
+    }
+    return 0;
+}
+
+/* Sources travel as JSON. In a kernel that stays as it is, comments may have another encoding: they count for nothing. */
+static kw_code check_encoding(const template_reader *r, const char *text, size_t length, const char *path, int line,
+                              bool directives)
+{
+    if (memchr(text, '\0', length) != NULL)
+        return kw_error_set(r->err, KW_BAD_INPUT, "%s: contains a NUL byte, so it is no kernel source", path);
+    int bad = bad_utf8_line(text, length);
+    if (bad > 0 && !directives) {
+        strb code = STRB_INIT, copy = STRB_INIT;
+        strb_add_n(&copy, text, length);
+        source_strip(strb_text(&copy), &code);
+        bad = bad_utf8_line(strb_text(&code), code.length) > 0 ? bad : 0;
+        strb_clear(&code);
+        strb_clear(&copy);
+    }
+    if (bad > 0)
+        return kw_error_set(r->err, KW_BAD_INPUT, "%s:%d:1: a byte here is not UTF-8", path, line + bad - 1);
+    return KW_OK;
+}
+
 static kw_code add_body(template_reader *r, const char *text, size_t length, const char *path, int line,
                         bool directives)
 {
     template *p = r->p;
-    if (memchr(text, '\0', length) != NULL)
-        return kw_error_set(r->err, KW_BAD_INPUT, "%s: contains a NUL byte, so it is no kernel source", path);
+    kw_code code = check_encoding(r, text, length, path, line, directives);
+    if (code != KW_OK)
+        return code;
     const struct body *b =
         directives ? body_parse(p->memory, text, length, path, line, p->scope, (body_names){r->known}, r->err)
                    : body_literal(p->memory, text, length);
@@ -212,10 +248,43 @@ static char *implied_source(const char *sidecar)
     return NULL;
 }
 
+/* Is the line nothing but the begin (R"x() or the end ()x") of a C++ raw string? */
+static bool is_raw_string_line(const char *line, size_t n)
+{
+    const char *at = line, *end = line + n;
+    while (at < end && is_blank(*at))
+        at++;
+    while (end > at && (is_blank(end[-1]) || end[-1] == ';' || end[-1] == ','))
+        end--;
+    size_t length = (size_t)(end - at);
+    if (length < 2 || length > 20)
+        return false;
+    if (length >= 3 && at[0] == 'R' && at[1] == '"')
+        return end[-1] == '(' && memchr(at + 2, '"', length - 2) == NULL;
+    return at[0] == ')' && end[-1] == '"' && memchr(at + 1, '"', length - 2) == NULL &&
+           memchr(at + 1, ')', length - 2) == NULL;
+}
+
+/* Kernel files that C++ programs include as raw strings (CLBlast's, for one) have lines that no kernel compiler takes:
+ * they become empty. */
+static void blank_raw_string_lines(strb *text)
+{
+    char *end = text->data + text->length;
+    for (char *line = text->data; line != NULL && line < end;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t n = (size_t)((newline != NULL ? newline : end) - line);
+        if (is_raw_string_line(line, n))
+            memset(line, ' ', n);
+        line = newline != NULL ? newline + 1 : end;
+    }
+}
+
 static kw_code add_source(template_reader *r, const char *path, bool directives, strb *raw)
 {
     strb text = STRB_INIT;
     kw_code code = fs_read(path, 0, &text, r->err);
+    if (code == KW_OK)
+        blank_raw_string_lines(&text);
     if (code == KW_OK)
         code = add_body(r, strb_text(&text), text.length, path, 1, directives);
     if (code == KW_OK) {

@@ -90,6 +90,15 @@ static void scan_folder(found *f, const task *t, const char *folder)
     free(names);
 }
 
+static bool same_folder(const char *a, const char *b)
+{
+    char *real_a = realpath(a, NULL), *real_b = b != NULL ? realpath(b, NULL) : NULL;
+    bool same = real_a != NULL && real_b != NULL && strcmp(real_a, real_b) == 0;
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
 /* ---- by name ---- */
 
 /* FOLDER/NAME with one of the extensions; the caller frees. */
@@ -177,7 +186,8 @@ kw_code template_find(const task *t, const char *const *names, size_t n_names, t
     }
     if (n_names == 0) {
         scan_folder(&f, t, "templates");
-        scan_folder(&f, t, data);
+        if (!same_folder("templates", data))
+            scan_folder(&f, t, data);
     }
     if (f.n > 1)
         qsort(f.items, f.n, sizeof *f.items, by_name);

@@ -26,28 +26,37 @@ static void print_span(strb *out, const task_tensor *x)
     strb_add(out, " < 2147483648");
 }
 
+static bool is_constant_tensor(const task_tensor *x)
+{
+    value ignored;
+    for (size_t i = 0; i < x->rank; i++)
+        if (!expr_is_constant(x->shape[i], &ignored))
+            return false;
+    return true;
+}
+
+/* Temporaries first: a term that folds to true vanishes in front of others. */
 static void print_index_rule(const template *p, strb *out)
 {
     const task *t = p->task;
-    const char *and = "";
-    for (size_t i = 0; i < t->n_dims; i++) {
-        if (t->dims[i].max > INT32_MAX) {
-            strb_printf(out, "%s%s < 2147483648", and, t->dims[i].name);
-            and = " and ";
-        }
-    }
-    for (size_t i = 0; i < t->n_tensors; i++) {
-        strb_add(out, and);
-        print_span(out, &t->tensors[i]);
-        and = " and ";
-    }
     for (size_t i = 0; i < p->n_temps; i++) {
         const template_temp *x = &p->temps[i];
         if (x->when != NULL)
-            strb_printf(out, "%s(not (%s) or (%s) < 2147483648)", and, expr_text(x->when), expr_text(x->elements));
+            strb_printf(out, "(not (%s) or (%s) < 2147483648) and ", expr_text(x->when), expr_text(x->elements));
         else
-            strb_printf(out, "%s(%s) < 2147483648", and, expr_text(x->elements));
+            strb_printf(out, "(%s) < 2147483648 and ", expr_text(x->elements));
     }
+    for (size_t i = 0; i < t->n_dims; i++)
+        if (t->dims[i].max > INT32_MAX)
+            strb_printf(out, "%s < 2147483648 and ", t->dims[i].name);
+    for (size_t i = 0; i < t->n_tensors; i++) {
+        if (is_constant_tensor(&t->tensors[i]))
+            continue;
+        print_span(out, &t->tensors[i]);
+        strb_add(out, " and ");
+    }
+    if (out->length > 0)
+        strb_truncate(out, out->length - strlen(" and "));
 }
 
 kw_code template_add_index_rule(template_reader *r)
@@ -57,6 +66,8 @@ kw_code template_add_index_rule(template_reader *r)
         return KW_OK;
     strb text = STRB_INIT;
     print_index_rule(p, &text);
+    if (text.length == 0)
+        return KW_OK;
     template_condition *x = &p->requires_[p->n_requires];
     const char *file = r->where.file;
     x->test =

@@ -29,7 +29,8 @@ kw_code template_add_index_rule(template_reader *r);
 kw_code template_read_type(const template_reader *r, const char *path, const json *object, int *symbol, dtype *type);
 
 /* Checks the launches against the kernels defined in the text, as far as the text itself tells; never an error where
- * macros or ${} leave a doubt. `raw`: text as written, directives and ${} still in it. `types` NULL: not chosen yet.
+ * macros or ${} leave a doubt. `raw`: text as written, directives and ${} still in it; otherwise what source_strip
+ * makes of the expanded text. `types` NULL: not chosen yet.
  * Messages have no position; *launch (may be NULL) is the launch that is wrong. */
 kw_code template_check_kernels(const char *text, bool raw, language lang, const task *t, const task_types *types,
                                const template_launch *launches, size_t n_launches, const char *options, size_t *launch,

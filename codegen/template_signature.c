@@ -154,7 +154,7 @@ static bool may_be_made(const char *text, const char *name)
 static kw_code absent_kernel(const char *text, const char *name, kw_error *err)
 {
     const char *end = text + strlen(text);
-    const char *names[16];
+    const char *names[16] = {NULL};
     char copies[16][64];
     size_t n = 0;
     strb list = STRB_INIT;
@@ -179,21 +179,52 @@ static kw_code absent_kernel(const char *text, const char *name, kw_error *err)
 
 /* ---- macros ---- */
 
-/* Is the word defined as a macro in the text? *replacement gets the rest of the line. */
-static bool is_macro(const char *text, span word, span *replacement)
+typedef struct macro {
+    span name, replacement; /* the rest of the line */
+} macro;
+
+/* The text, and what is looked up in it again and again. */
+typedef struct source {
+    const char *text, *end;
+    macro *macros;
+    size_t n_macros;
+} source;
+
+static source read_source(const char *text)
 {
-    const char *end = text + strlen(text);
+    source s = {text, text + strlen(text), NULL, 0};
+    size_t capacity = 0;
     for (const char *at = strchr(text, '#'); at != NULL; at = strchr(at + 1, '#')) {
-        span define = next_word(at + 1, end);
+        span define = next_word(at + 1, s.end);
         if (define.at > at + 2 || !same(define, "define"))
             continue;
-        span name = next_word(define.end, end);
-        if (name.end - name.at == word.end - word.at && memcmp(name.at, word.at, (size_t)(name.end - name.at)) == 0) {
-            *replacement = (span){name.end, name.end + strcspn(name.end, "\n")};
-            return true;
-        }
+        span name = next_word(define.end, s.end);
+        s.macros = mem_grow(s.macros, &capacity, s.n_macros + 1, sizeof *s.macros);
+        s.macros[s.n_macros++] = (macro){name, {name.end, name.end + strcspn(name.end, "\n")}};
     }
-    return false;
+    return s;
+}
+
+/* NULL if the word is not defined as a macro. */
+static const macro *find_macro(const source *s, span word)
+{
+    size_t n = (size_t)(word.end - word.at);
+    for (size_t i = 0; i < s->n_macros; i++) {
+        span name = s->macros[i].name;
+        if ((size_t)(name.end - name.at) == n && memcmp(name.at, word.at, n) == 0)
+            return &s->macros[i];
+    }
+    return NULL;
+}
+
+/* The next place after `from` where the name stands as a word; empty if there is none. */
+static span find_word(const source *s, const char *from, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = from; (at = strstr(at, name)) != NULL; at++)
+        if ((at == s->text || !is_word(at[-1])) && !is_word(at[n]))
+            return (span){at, at + n};
+    return (span){s->end, s->end};
 }
 
 /* ---- parameters ---- */
@@ -237,7 +268,7 @@ static bool scan_type_words(span text, dtype *type)
 }
 
 /* false: the text leaves it open what this parameter is, or even how many it stands for. */
-static bool read_param(const char *text, language lang, span s, param *x)
+static bool read_param(const source *src, language lang, span s, param *x)
 {
     size_t n_words = 0;
     bool has_macro = false;
@@ -245,12 +276,10 @@ static bool read_param(const char *text, language lang, span s, param *x)
     if (contains(s, '(') || contains(s, '<') || contains(s, '#') || contains(s, '$') || contains(s, '{'))
         return false;
     for (span w = next_word(s.at, s.end); w.at < w.end; w = next_word(w.end, s.end)) {
-        span replacement;
-        if (is_macro(text, w, &replacement)) {
-            if (contains(replacement, ','))
-                return false;
-            has_macro = true;
-        }
+        const macro *m = find_macro(src, w);
+        if (m != NULL && contains(m->replacement, ','))
+            return false;
+        has_macro = has_macro || m != NULL;
         if (lang == LANGUAGE_OPENCL) {
             x->local = x->local || same(w, "local") || same(w, "__local");
             x->global =
@@ -266,7 +295,7 @@ static bool read_param(const char *text, language lang, span s, param *x)
 }
 
 /* Splits a parameter list; -1 if the number is not certain. */
-static int read_params(const char *text, language lang, span list, param *out, int capacity)
+static int read_params(const source *src, language lang, span list, param *out, int capacity)
 {
     int n = 0;
     list.at = skip_blanks(list.at);
@@ -278,7 +307,7 @@ static int read_params(const char *text, language lang, span list, param *out, i
         const char *comma = list.at;
         for (int depth = 0; comma < list.end && (depth > 0 || *comma != ','); comma++)
             depth += (*comma == '(' || *comma == '[') - (*comma == ')' || *comma == ']');
-        if (n == capacity || !read_param(text, lang, (span){skip_blanks(list.at), comma}, &out[n]))
+        if (n == capacity || !read_param(src, lang, (span){skip_blanks(list.at), comma}, &out[n]))
             return -1;
         n++;
         list.at = comma < list.end ? comma + 1 : comma;
@@ -362,36 +391,48 @@ static kw_code compare(const template_launch *l, language lang, const task *t, c
 }
 
 /* One launch against all definitions of its kernel (there may be several in #if branches): one must fit. */
-static kw_code check_launch(const char *text, bool raw, language lang, const task *t, const task_types *types,
+static kw_code check_launch(const source *src, bool raw, language lang, const task *t, const task_types *types,
                             const template_launch *l, kw_error *err)
 {
-    const char *end = text + strlen(text);
     bool seen = false;
     kw_code code = KW_OK;
-    for (span w = next_word(text, end); w.at < w.end; w = next_word(w.end, end)) {
-        if (!same(w, l->kernel))
-            continue;
+    for (span w = find_word(src, src->text, l->kernel); w.at < w.end; w = find_word(src, w.end, l->kernel)) {
         span list;
         param params[TEMPLATE_MAX_ARGS];
         seen = true;
-        if (!definition_at(text, w, &list))
+        if (!definition_at(src->text, w, &list))
             continue;
-        int n = read_params(text, lang, list, params, TEMPLATE_MAX_ARGS);
+        int n = read_params(src, lang, list, params, TEMPLATE_MAX_ARGS);
         code = n < 0 ? KW_OK : compare(l, lang, t, types, params, n, err);
         if (code == KW_OK)
             return KW_OK;
     }
-    if (!seen && !hides_names(text) && !(raw && may_be_made(text, l->kernel)))
-        return absent_kernel(text, l->kernel, err);
+    if (!seen && !hides_names(src->text) && !(raw && may_be_made(src->text, l->kernel)))
+        return absent_kernel(src->text, l->kernel, err);
     return code;
 }
 
-/* Comments removed; in raw text the directives, which are comments, stay visible as $. */
-static char *prepare(const char *text, bool raw)
+/* ${T} of a type symbol stands for one word, so in raw text T can take its place. */
+static void replace_type_symbols(const task *t, char *text)
+{
+    for (char *at = strstr(text, "${"); at != NULL; at = strstr(at + 2, "${")) {
+        for (size_t i = 0; i < t->n_types; i++) {
+            size_t n = strlen(t->types[i].symbol);
+            if (strncmp(at + 2, t->types[i].symbol, n) == 0 && at[2 + n] == '}') {
+                at[0] = at[1] = at[2 + n] = ' ';
+                break;
+            }
+        }
+    }
+}
+
+/* Comments removed; the directives, which are comments, stay visible as $. */
+static char *prepare_raw(const task *t, const char *text)
 {
     char *copy = mem_strdup(text);
-    for (char *at = copy; raw && (at = strstr(at, "//@")) != NULL;)
+    for (char *at = copy; (at = strstr(at, "//@")) != NULL;)
         memcpy(at, "$ $", 3);
+    replace_type_symbols(t, copy);
     strb out = STRB_INIT;
     source_strip(copy, &out);
     free(copy);
@@ -405,17 +446,19 @@ kw_code template_check_kernels(const char *text, bool raw, language lang, const 
 {
     if (strchr(options, ',') != NULL || strstr(options, "-include") != NULL)
         return KW_OK; /* -D could define anything */
-    char *stripped = prepare(text, raw);
+    char *prepared = raw ? prepare_raw(t, text) : NULL;
+    source src = read_source(raw ? prepared : text);
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < n_launches; i++) {
         value never;
         if (launches[i].when != NULL && expr_is_constant(launches[i].when, &never) && never.kind == VALUE_BOOL &&
             !never.as.boolean)
             continue;
-        code = check_launch(stripped, raw, lang, t, types, &launches[i], err);
+        code = check_launch(&src, raw, lang, t, types, &launches[i], err);
         if (code != KW_OK && launch != NULL)
             *launch = i;
     }
-    free(stripped);
+    free(src.macros);
+    free(prepared);
     return code;
 }

@@ -280,6 +280,20 @@ static kw_code make_source(const maker *m)
     return code;
 }
 
+/* The checks and the hash that look at the text without comments. */
+static kw_code finish(const maker *m)
+{
+    variant *v = m->v;
+    strb stripped = STRB_INIT;
+    source_strip(v->source, &stripped);
+    kw_code code = template_check_kernels(strb_text(&stripped), false, v->lang, v->task, &v->types, v->launches,
+                                          v->n_launches, v->options, NULL, m->err);
+    if (code == KW_OK)
+        variant_set_hash(v, strb_text(&stripped));
+    strb_clear(&stripped);
+    return code == KW_OK ? code : kw_error_prefix(m->err, "%s", m->p->path);
+}
+
 static kw_code make(const maker *m, const task_shape *shape)
 {
     const template *p = m->p;
@@ -297,9 +311,7 @@ static kw_code make(const maker *m, const task_shape *shape)
         code = fold_launches(m);
     if (code != KW_OK)
         return code;
-    code = template_check_kernels(v->source, false, v->lang, v->task, &v->types, v->launches, v->n_launches, v->options,
-                                  NULL, m->err);
-    return code == KW_OK ? code : kw_error_prefix(m->err, "%s", p->path);
+    return finish(m);
 }
 
 kw_code variant_expand(const template *p, const task_types *types, const uint32_t *config, const task_shape *shape,
@@ -321,7 +333,6 @@ kw_code variant_expand(const template *p, const task_types *types, const uint32_
         variant_free(v);
         return code;
     }
-    variant_set_hash(v);
     *out = v;
     return KW_OK;
 }

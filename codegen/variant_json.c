@@ -1,8 +1,6 @@
 /* Variants to JSON, and their hash. */
 #include "codegen/variant_json.h"
 
-#include "codegen/expand.h"
-
 static void set_expr(json *j, const char *key, const expr *e)
 {
     if (e != NULL)
@@ -76,11 +74,11 @@ json *variant_temps_to_json(const variant *v)
     return list;
 }
 
-void variant_set_hash(variant *v)
+void variant_set_hash(variant *v, const char *stripped)
 {
     json *launches = variant_launches_to_json(v), *temps = variant_temps_to_json(v);
     strb text = STRB_INIT;
-    source_strip(v->source, &text);
+    strb_add(&text, stripped);
     strb_printf(&text, "\n%s\n", language_name(v->lang));
     json_print(launches, &text);
     strb_add_char(&text, '\n');

@@ -1,6 +1,7 @@
 /* Variants from JSON. */
 #include "codegen/variant_json.h"
 
+#include "codegen/expand.h"
 #include "codegen/locate.h"
 
 #include <stdlib.h>
@@ -295,7 +296,10 @@ static kw_code read_all(const reader *r, const json *j)
         code = read_launches(r, j);
     if (code != KW_OK)
         return code;
-    variant_set_hash(v);
+    strb stripped = STRB_INIT;
+    source_strip(v->source, &stripped);
+    variant_set_hash(v, strb_text(&stripped));
+    strb_clear(&stripped);
     return check_hash(r, j);
 }
 

@@ -1,6 +1,6 @@
 /* The device key: vendor/arch/name/units, as pure text work over what a driver answers, so that it is tested with
- * recorded devices. The work is device_key_body.h, which every emitted header contains byte for byte; the OpenCL queries
- * are device_key_query.h, which it contains too.
+ * recorded devices. The work is device_key_body.h, which every emitted header contains byte for byte; the OpenCL
+ * queries are device_key_query.h, which it contains too.
  *
  * vendor: from the vendor id (nvidia, amd, intel, apple, arm, qualcomm, ...), PoCL and Oclgrind from the platform name;
  * arch: "sm_90" from the compute capability, "gfx942" from the name, "ip_12.55" from Intel's IP version where offered,

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define KW_KEY_SIZE 160    /* room for a key with its NUL */
-#define KW_KEY_SEGMENT 48  /* room for one segment with its NUL; longer ones are cut */
+#define KW_KEY_SIZE 160   /* room for a key with its NUL */
+#define KW_KEY_SEGMENT 48 /* room for one segment with its NUL; longer ones are cut */
 
 /* What drivers answer. Any text may be NULL, any number 0, when it is not offered. */
 typedef struct kw_key_input {
@@ -208,9 +208,9 @@ static inline const char *kw_key_vendor_of_id(unsigned id)
     static const struct {
         unsigned id;
         const char *name;
-    } table[] = {{0x10deu, "nvidia"},   {0x1002u, "amd"},       {0x1022u, "amd"},         {0x8086u, "intel"},
-                 {0x106bu, "apple"},    {0x1027f00u, "apple"},  {0x13b5u, "arm"},         {0x5143u, "qualcomm"},
-                 {0x14e4u, "broadcom"}, {0x1010u, "imagination"}, {0x144du, "samsung"},   {0x19e5u, "huawei"},
+    } table[] = {{0x10deu, "nvidia"},       {0x1002u, "amd"},         {0x1022u, "amd"},     {0x8086u, "intel"},
+                 {0x106bu, "apple"},        {0x1027f00u, "apple"},    {0x13b5u, "arm"},     {0x5143u, "qualcomm"},
+                 {0x14e4u, "broadcom"},     {0x1010u, "imagination"}, {0x144du, "samsung"}, {0x19e5u, "huawei"},
                  {0x1ed5u, "moorethreads"}, {0x10005u, "mesa"}};
     size_t i;
     for (i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -223,9 +223,9 @@ static inline const char *kw_key_vendor_of_id(unsigned id)
 static inline const char *kw_key_vendor_of_name(const char *vendor_name)
 {
     static const char *const table[][2] = {
-        {"nvidia", "nvidia"}, {"advanced micro devices", "amd"}, {"amd", "amd"},     {"authenticamd", "amd"},
-        {"intel", "intel"},   {"genuineintel", "intel"},         {"apple", "apple"}, {"arm", "arm"},
-        {"qualcomm", "qualcomm"}, {"imagination", "imagination"}, {"mesa", "mesa"}};
+        {"nvidia", "nvidia"},     {"advanced micro devices", "amd"}, {"amd", "amd"},     {"authenticamd", "amd"},
+        {"intel", "intel"},       {"genuineintel", "intel"},         {"apple", "apple"}, {"arm", "arm"},
+        {"qualcomm", "qualcomm"}, {"imagination", "imagination"},    {"mesa", "mesa"}};
     size_t i;
     for (i = 0; i < sizeof table / sizeof table[0]; i++)
         if (kw_key_after(vendor_name, table[i][0]))
@@ -268,7 +268,7 @@ static inline const char *kw_key_pocl_driver(const char *text)
 }
 
 /* LLVM's name of the CPU that PoCL compiles for, from a device version "... HSTR: pthread-x86_64-pc-linux-gnu-znver3":
- * what follows the target triple, whose fourth part (the ABI) is not always there. "" if the version has another form. */
+ * what follows the target triple, whose fourth part (the ABI) is not always there. "" if it has another form. */
 static inline void kw_key_pocl_target(const char *version, char *out, size_t size)
 {
     static const char *const abis[] = {"gnu", "musl", "android", "eabi", "msvc"};

@@ -66,15 +66,21 @@ static void check_form(const char *key)
 static void test_strange_texts_keep_the_form(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",    " ",     "(",       ")",          "((((",          "a/b/c",   "\xff\xfe", "(R)(TM)", "@ 3.0GHz",
-                                        "---", "r0p0",  "cpu-",    "pthread-",   "gfx",           "Adreno",  "\t\n\x01", "-a-",     "CPU",
-                                        "/",   "hstr:", "HSTR: -", "HSTR: cpu-", "HSTR: cpu-a-b", "x86_64-", "..",       "7 8 9",   "nvidia"};
+    static const char *const texts[] = {
+        "",    " ",     "(",       ")",          "((((",          "a/b/c",   "\xff\xfe", "(R)(TM)", "@ 3.0GHz",
+        "---", "r0p0",  "cpu-",    "pthread-",   "gfx",           "Adreno",  "\t\n\x01", "-a-",     "CPU",
+        "/",   "hstr:", "HSTR: -", "HSTR: cpu-", "HSTR: cpu-a-b", "x86_64-", "..",       "7 8 9",   "nvidia"};
     size_t n = sizeof texts / sizeof texts[0];
     for (size_t i = 0; i < n * n; i++) {
         char key[KW_KEY_SIZE];
         const char *a = texts[i % n], *b = texts[i / n];
-        device_key_input in = {.platform_name = i % 3 ? "Portable Computing Language" : a, .vendor_name = b, .device_name = a,
-                               .device_version = b, .board_name = b, .vendor_id = i % 2 ? 0x1002 : 0, .compute_units = ~0u};
+        device_key_input in = {.platform_name = i % 3 ? "Portable Computing Language" : a,
+                               .vendor_name = b,
+                               .device_name = a,
+                               .device_version = b,
+                               .board_name = b,
+                               .vendor_id = i % 2 ? 0x1002 : 0,
+                               .compute_units = ~0u};
         device_key_make(&in, key, sizeof key);
         check_form(key);
     }
@@ -95,7 +101,8 @@ static void test_long_names_are_cut(void **state)
     char name[4096], key[KW_KEY_SIZE], small[8];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    device_key_input in = {.vendor_id = 0x10de, .vendor_name = name, .device_name = name, .platform_name = name, .compute_units = 7};
+    device_key_input in = {
+        .vendor_id = 0x10de, .vendor_name = name, .device_name = name, .platform_name = name, .compute_units = 7};
     device_key_make(&in, key, sizeof key);
     check_form(key);
     assert_true(strlen(key) < sizeof key);

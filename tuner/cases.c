@@ -181,6 +181,8 @@ static void add_smoke(const case_source *s, const variant *v, job_case *cases, s
 kw_code cases_target_only(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                           kw_error *err)
 {
+    if (!variant_fits(v, target, s->limits, err))
+        return kw_error_prefix(err, "rejected");
     kw_code code = make_case(s, v, target, 0, DIST_NORMAL, &cases[*n], err);
     if (code == KW_OK)
         ++*n;
@@ -191,6 +193,8 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
                          kw_error *err)
 {
     *n = 0;
+    if (!variant_fits(v, target, s->limits, err))
+        return kw_error_prefix(err, "rejected");
     add_smoke(s, v, cases, n);
     size_t smoke = *n;
     size_t hidden = add_random(s, v, HIDDEN_SHAPES, cases, n);

@@ -12,11 +12,11 @@
 typedef struct generator {
     distribution dist;
     uint64_t seed, stream;
-    bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
-    double low, high;   /* domain */
-    double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
-    double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
-    uint64_t indices;   /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
+    bool integers;    /* only whole numbers: integer types, or DIST_INTEGERS */
+    double low, high; /* domain */
+    double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
 
 /* Streams of a second number for the same element lie behind those of all tensors. */
@@ -27,10 +27,9 @@ typedef struct generator {
 static double bell(uint64_t bits)
 {
     const double deviation = 37837.226849; /* sqrt(4 (65536^2 - 1) / 12) */
-    double sum = 0;
-    for (int i = 0; i < 4; i++, bits >>= 16)
-        sum += (double)(bits & 0xffff);
-    return (sum - 2.0 * 65535) / deviation;
+    uint64_t pairs = (bits & 0x0000ffff0000ffff) + (bits >> 16 & 0x0000ffff0000ffff);
+    int64_t sum = (int64_t)((pairs & 0xffffffff) + (pairs >> 32));
+    return (double)(sum - 2 * 65535) / deviation;
 }
 
 /* -reach..reach */
@@ -122,18 +121,24 @@ static kw_code read_indices(const task *t, const task_types *types, const task_s
     return KW_OK;
 }
 
-static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor,
-                      distribution dist, uint64_t seed, dtype type, generator *g, kw_error *err)
+static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
+                      uint64_t seed, dtype type, generator *g, kw_error *err)
 {
     const task_tensor *x = &t->tensors[tensor];
     const bool real = dtype_is_float(type);
-    *g = (generator){.dist = dist, .seed = seed, .stream = tensor, .integers = !real || dist == DIST_INTEGERS,
-                     .low = x->domain_min, .high = x->domain_max};
+    *g = (generator){.dist = dist,
+                     .seed = seed,
+                     .stream = tensor,
+                     .integers = !real || dist == DIST_INTEGERS,
+                     .low = x->domain_min,
+                     .high = x->domain_max};
     if (is_unsigned(type))
         g->low = fmax(g->low, 0);
-    if (g->integers) {
+    if (g->integers && (!real || ceil(g->low) <= floor(g->high))) {
         g->low = ceil(g->low);
         g->high = floor(g->high);
+    } else {
+        g->integers = false; /* a domain such as 0.2..0.8 has no whole numbers */
     }
     if (!(g->low <= g->high))
         return kw_error_set(err, KW_BAD_INPUT, "tensor %s: no %s lies in its domain", x->name,
@@ -160,9 +165,10 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     if (code != KW_OK)
         return code;
     const size_t size = dtype_bytes(l->type);
+    const generator local = g; /* no write below can change it */
     for (uint64_t i = 0; i < l->elements; i++) {
         unsigned char cell[8];
-        double x = draw(&g, i);
+        double x = draw(&local, i);
         if (l->type == DTYPE_F32) { /* the common case, some hundred million times */
             float f = (float)x;
             memcpy(cell, &f, sizeof f);

@@ -5,7 +5,7 @@
  *   coordinator -> {"type":"job","id":..,...}        one at a time
  *   worker -> {"type":"stage","id":..,"name":"compile"}  written and flushed BEFORE each stage begins
  *   worker -> {"type":"result","id":..,"record":{..}}
- *   worker -> {"type":"error","code":..,"text":..}   the worker cannot go on (not a candidate's fault) and exits with `code`
+ *   worker -> {"type":"error","code":..,"text":..}   no candidate's fault: the worker exits with `code`
  *   coordinator closes standard input: the worker ends.
  */
 #ifndef KERNWRIGHT_TUNER_JOB_H
@@ -50,8 +50,8 @@ typedef struct job_case {
     distribution dist;
     uint64_t seed;
     plan plan;
-    plan trusted_plan;   /* of the trusted variant; n_launches 0: none */
-    bool sampled;        /* too large for the reference: compare 4,096 random elements, and everything with the trusted
+    plan trusted_plan; /* of the trusted variant; n_launches 0: none */
+    bool sampled;      /* too large for the reference: compare 4,096 random elements, and everything with the trusted
                             output */
 } job_case;
 
@@ -62,10 +62,10 @@ const char *timing_method_name(timing_method m); /* "auto", "events", "batch" */
 
 typedef struct job_timing {
     timing_method method;
-    bool cold;            /* rotate buffers over twice the last-level cache */
-    int min_samples;      /* events: launches timed in a row; batches otherwise */
-    int64_t max_ns;       /* stop timing one candidate after this much device time (at least 3 samples are kept) */
-    double hopeless_ns;   /* stop after 2 samples when both are over this; 0: never */
+    bool cold;          /* rotate buffers over twice the last-level cache */
+    int min_samples;    /* events: launches timed in a row; batches otherwise */
+    int64_t max_ns;     /* stop timing one candidate after this much device time (at least 3 samples are kept) */
+    double hopeless_ns; /* stop after 2 samples when both are over this; 0: never */
 } job_timing;
 
 typedef struct job_limits {
@@ -74,7 +74,7 @@ typedef struct job_limits {
 
 typedef struct job {
     int64_t id;
-    const char *device;  /* spec */
+    const char *device; /* spec */
     job_mode mode;
     language lang;
     const char *source, *options;
@@ -93,21 +93,21 @@ typedef struct job {
 
 typedef struct job_record {
     outcome outcome;
-    stage stage;          /* where it ended; STAGE_DONE for ok */
-    char *detail;         /* one or more lines for a person; NULL if none. compile_error: numbered source head and log */
-    double *samples_ns;   /* kept in order */
+    stage stage;        /* where it ended; STAGE_DONE for ok */
+    char *detail;       /* one or more lines for a person; NULL if none. compile_error: log and numbered source */
+    double *samples_ns; /* kept in order */
     size_t n_samples;
-    size_t n_dropped;     /* non-positive readings */
-    const char *method;   /* "events" or "batch"; NULL if not timed */
-    bool stopped_early;   /* hopeless */
-    double compile_ms, verify_ms, time_ms; /* host wall time of the stages */
+    size_t n_dropped;                                        /* non-positive readings */
+    const char *method;                                      /* "events" or "batch"; NULL if not timed */
+    bool stopped_early;                                      /* hopeless */
+    double compile_ms, verify_ms, time_ms;                   /* host wall time of the stages */
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
-    int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
+    int64_t registers, spill_bytes, local_bytes;             /* -1 unknown */
     size_t cases_passed;
-    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
+    double worst_error; /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
 } job_record;
 
-#define JOB_MAX_ERROR 1e30 /* worst_error of NaN, of infinities, and of a difference where none is allowed */
+#define JOB_MAX_ERROR 1e30   /* worst_error of NaN, of infinities, and of a difference where none is allowed */
 #define JOB_MAX_DETAIL 65536 /* bytes of a detail; longer ones are cut in the middle when they are printed */
 
 void job_record_clear(job_record *r);
@@ -118,7 +118,7 @@ void job_print(const job *j, strb *out);
 void job_stage_print(int64_t id, stage s, strb *out);
 void job_record_print(int64_t id, const job_record *r, strb *out);
 void job_error_print(kw_code code, const char *text, strb *out);
-/* Decoding of a whole line. The job's strings and cases live in `a`; *t is the task it brought (free with task_free). */
+/* Decoding of a whole line. The job's strings and cases live in `a`; *t is the task it brought: free with task_free. */
 kw_code job_parse(const char *line, size_t length, arena *a, job *out, task **t, kw_error *err);
 
 typedef enum message_type { MESSAGE_HELLO, MESSAGE_STAGE, MESSAGE_RESULT, MESSAGE_ERROR } message_type;
@@ -126,9 +126,9 @@ typedef enum message_type { MESSAGE_HELLO, MESSAGE_STAGE, MESSAGE_RESULT, MESSAG
 typedef struct message {
     message_type type;
     int64_t id;
-    stage stage;          /* MESSAGE_STAGE */
-    job_record record;    /* MESSAGE_RESULT */
-    kw_error error;       /* MESSAGE_ERROR */
+    stage stage;       /* MESSAGE_STAGE */
+    job_record record; /* MESSAGE_RESULT */
+    kw_error error;    /* MESSAGE_ERROR */
     /* MESSAGE_HELLO: */
     int64_t protocol, pid;
     char version[32], host[128];

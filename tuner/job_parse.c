@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kw_code bad_name(const char *where, const char *key, const char *value, kw_error *err)
+static kw_code bad_name(const char *where, const char *key, const char *name, kw_error *err)
 {
-    return kw_error_set(err, KW_BAD_INPUT, "%s: %s \"%.60s\" is not known", where, key, value);
+    return kw_error_set(err, KW_BAD_INPUT, "%s: %s \"%.60s\" is not known", where, key, name);
 }
 
 static kw_code get_number(const json *o, const char *key, const char *where, double fallback, double *out,

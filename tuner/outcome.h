@@ -6,18 +6,18 @@
 
 typedef enum outcome {
     OUTCOME_OK,
-    OUTCOME_REJECTED,         /* a constraint; the detail says which */
+    OUTCOME_REJECTED, /* a constraint; the detail says which */
     OUTCOME_EXPAND_ERROR,
-    OUTCOME_COMPILE_ERROR,    /* detail: log */
-    OUTCOME_DOES_NOT_FIT,     /* built, but the device cannot launch it at this group size: not an error of the kernel */
+    OUTCOME_COMPILE_ERROR, /* detail: log */
+    OUTCOME_DOES_NOT_FIT,  /* built, but the device cannot launch it at this group size: no error of the kernel */
     OUTCOME_LAUNCH_ERROR,
-    OUTCOME_WRONG,            /* detail: where, how far */
-    OUTCOME_OUT_OF_BOUNDS,    /* a guard band was written */
+    OUTCOME_WRONG,         /* detail: where, how far */
+    OUTCOME_OUT_OF_BOUNDS, /* a guard band was written */
     OUTCOME_NONDETERMINISTIC,
     OUTCOME_INPUT_MODIFIED,
     OUTCOME_TIMEOUT,
-    OUTCOME_CRASH,            /* the worker died; detail: signal or exit status */
-    OUTCOME_IMPLAUSIBLE,      /* faster than the roofline allows */
+    OUTCOME_CRASH,       /* the worker died; detail: signal or exit status */
+    OUTCOME_IMPLAUSIBLE, /* faster than the roofline allows */
     OUTCOME_COUNT
 } outcome;
 

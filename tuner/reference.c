@@ -8,6 +8,8 @@
 #include "codegen/references.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,20 +143,22 @@ static kw_code compile(const task *t, const char *source_path, const char *out_p
 /* Into names of this process's own, then renamed: two workers may do the same at once. */
 static kw_code build(const task *t, const char *folder, const char *library, kw_error *err)
 {
-    strb source = STRB_INIT, made = STRB_INIT;
+    strb source = STRB_INIT, made = STRB_INIT, text = STRB_INIT;
+    strb_printf(&text, "#line 1 \"reference.c\"\n%s", t->reference_source); /* messages name the user's file */
     strb_printf(&source, "%s.%ld.c", library, (long)getpid());
     strb_printf(&made, "%s.%ld.so", library, (long)getpid());
     kw_code code = fs_make_folders(folder, err);
     if (code == KW_OK)
-        code = fs_write(strb_text(&source), t->reference_source, strlen(t->reference_source), err);
+        code = fs_write(strb_text(&source), text.data, text.length, err);
     if (code == KW_OK)
         code = compile(t, strb_text(&source), strb_text(&made), err);
     if (code == KW_OK && rename(strb_text(&made), library) != 0)
-        code = kw_error_set(err, KW_ENVIRONMENT, "%s: cannot be written: %m", library);
+        code = kw_error_set(err, KW_ENVIRONMENT, "%s: cannot be written: %s", library, strerror(errno));
     unlink(strb_text(&source));
     unlink(strb_text(&made));
     strb_clear(&source);
     strb_clear(&made);
+    strb_clear(&text);
     return code;
 }
 
@@ -208,8 +212,11 @@ kw_code reference_get(reference_cache *c, const task *t, kw_reference_fn **out, 
         return KW_OK;
     if (!t->reference_source) {
         *out = reference_builtin(t->reference);
-        return *out ? KW_OK : kw_error_set(err, KW_BAD_INPUT, "task %s: there is no built-in reference %s, and no "
-                                           "reference.c came with the task", t->name, t->reference);
+        return *out ? KW_OK
+                    : kw_error_set(err, KW_BAD_INPUT,
+                                   "task %s: there is no built-in reference %s, and no "
+                                   "reference.c came with the task",
+                                   t->name, t->reference);
     }
     void *library;
     kw_code code = get_library(c, t, &library, err);

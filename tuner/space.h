@@ -43,17 +43,17 @@ typedef struct space_def {
 
 typedef struct space space;
 
-/* KW_FAILED when no configuration is valid: the message names the constraint that emptied it (the one whose removal, with
- * those after it, leaves something; or the smallest such set found). KW_BAD_INPUT when a diagram would need more than
- * `max_bytes` (0: 1 GiB) of memory. An error while evaluating a constraint (division by zero, ...) rejects the configuration; if it
- * rejects all, the message is that error. */
+/* KW_FAILED when no configuration is valid: the message names the constraint that emptied it (the one whose removal,
+ * with those after it, leaves something; or the smallest such set found). KW_BAD_INPUT when a diagram would need more
+ * than `max_bytes` (0: 1 GiB) of memory. An error while evaluating a constraint (division by zero, ...) rejects the
+ * configuration; if it rejects all, the message is that error. */
 kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error *err);
 void space_free(space *s);
 
 /* The space of a template for one shape and device: constraints and requires together. limits NULL: unlimited device
  * is not allowed; pass limits. shape NULL: requires are left out. Keeps its own copies; `p` must outlive it. */
-kw_code space_of_template(const template *p, const task_types *types, const device_limits *limits, const task_shape *shape,
-                          space **out, kw_error *err);
+kw_code space_of_template(const template *p, const task_types *types, const device_limits *limits,
+                          const task_shape *shape, space **out, kw_error *err);
 
 size_t space_params(const space *s);
 const space_param *space_param_at(const space *s, size_t i);
@@ -62,10 +62,11 @@ double space_cartesian(const space *s);   /* raw combinations */
 size_t space_bytes(const space *s);       /* memory held */
 
 bool space_contains(const space *s, const uint32_t *config);
-/* rank in 0..count-1, in a fixed order (lexicographic in the space's own parameter order). false if not valid. */
+/* rank in 0..count-1, in a fixed order (lexicographic in the space's own parameter order). false if not valid. Where
+ * the count is UINT64_MAX ranks reach only the first of them; later ones all have the rank UINT64_MAX. */
 bool space_rank(const space *s, const uint32_t *config, uint64_t *rank);
 void space_unrank(const space *s, uint64_t rank, uint32_t *config);
-/* Uniform over the valid ones; `random64` is 64 random bits source. */
+/* Uniform over the valid ones, whatever the count; `random64` is a source of 64 random bits. */
 void space_sample(const space *s, uint64_t (*random64)(void *), void *cookie, uint32_t *config);
 
 typedef enum space_neighbourhood {
@@ -75,10 +76,11 @@ typedef enum space_neighbourhood {
 } space_neighbourhood;
 /* Valid neighbours of a (valid) configuration, at most `capacity` configurations written one after another; returns
  * how many exist (may be more than capacity). Fixed order. */
-size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out, size_t capacity);
+size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out,
+                        size_t capacity);
 
-/* Why a configuration is not in the space: index of the first constraint that rejects it, -1 if it is valid; the text
- * says which values it saw. */
+/* Why a configuration (indices in range) is not in the space: index of the first constraint that rejects it, -1 if it
+ * is valid; the text, appended, says which values it saw. */
 int space_explain(const space *s, const uint32_t *config, strb *text);
 
 #endif

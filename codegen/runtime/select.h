@@ -177,15 +177,15 @@ static inline int64_t kw_units_apart(const kw_known_device *known, const kw_devi
 static inline int kw_device_match(const kw_known_device *known, int n, const kw_device *device, kw_match *match)
 {
     int i, best = -1;
+    *match = KW_MATCH_EXACT;
+    for (i = 0; i < n; i++)
+        if (known[i].key_hash == device->key_hash)
+            return i;
     *match = KW_MATCH_DEFAULT;
     for (i = 0; i < n; i++) {
         kw_match m;
         if (known[i].vendor_hash != device->vendor_hash)
             continue;
-        if (known[i].key_hash == device->key_hash) {
-            *match = KW_MATCH_EXACT;
-            return i;
-        }
         m = known[i].arch_hash == device->arch_hash ? KW_MATCH_ARCH : KW_MATCH_VENDOR;
         if (best < 0 || m < *match ||
             (m == *match && kw_units_apart(known + i, device) < kw_units_apart(known + best, device))) {

@@ -1,0 +1,142 @@
+/* Writes headers with synthetic rows for bench/select.sh: select_header FILE ROWS DEVICES VARIANTS. Shapes are log-uniform,
+ * each row runs one of VARIANTS random configurations of gemm_tiled. Prints the milliseconds that the writer took, and
+ * the bytes of kernel text in the header. */
+#include "base/clock.h"
+#include "base/counter_rng.h"
+#include "base/fs.h"
+#include "codegen/header.h"
+#include "codegen/task.h"
+#include "codegen/template.h"
+#include "codegen/variant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct synthetic {
+    task *task;
+    task_types types;
+    template *naive, *tiled;
+    variant **variants;
+    header_device *devices;
+    header_row *rows;
+    uint64_t counter;
+} synthetic;
+
+static void need(kw_code code, const kw_error *err)
+{
+    if (code == KW_OK)
+        return;
+    fprintf(stderr, "select_header: %s\n", err->message);
+    exit(1);
+}
+
+static uint64_t draw(synthetic *s, uint64_t below)
+{
+    return counter_rng_u64(7, 3, s->counter++) % below;
+}
+
+/* Log-uniform in 1..8192. */
+static int64_t draw_dim(synthetic *s)
+{
+    return (int64_t)floor(pow(2, 13 * (double)draw(s, 1u << 20) / (1u << 20)));
+}
+
+/* A random configuration that some device takes and that runs every shape: bounds checks, scalar loads. */
+static variant *draw_variant(synthetic *s, uint32_t *config)
+{
+    const template *t = s->tiled;
+    device_limits limits = {.max_work_group_size = 1024, .max_work_item_size = {1024, 1024, 64}, .local_mem_bytes = 49152};
+    value *env = mem_calloc((size_t)expr_scope_size(t->scope), sizeof *env);
+    kw_error err = {0};
+    variant *v = NULL;
+    do {
+        for (size_t i = 0; i < t->n_params; i++)
+            config[i] = (uint32_t)draw(s, t->params[i].n_values);
+        need(template_set(t, "SPEC=false", config, &err), &err);
+        need(template_set(t, "BOUNDS=true", config, &err), &err);
+        need(template_set(t, "SPLITK=1", config, &err), &err);
+        need(template_set(t, "VGA=1", config, &err), &err);
+        need(template_set(t, "VGB=1", config, &err), &err);
+        template_fill(t, &s->types, &limits, NULL, config, env);
+    } while (template_rejects(t, env, false, NULL));
+    need(variant_expand(t, &s->types, config, NULL, &v, &err), &err);
+    free(env);
+    return v;
+}
+
+static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variants)
+{
+    kw_error err = {0};
+    need(task_load("gemm", &s->task, &err), &err);
+    need(task_types_parse(s->task, "", &s->types, &err), &err);
+    need(template_load("templates/gemm_naive.cl", s->task, &s->naive, &err), &err);
+    need(template_load("templates/gemm_tiled.cl", s->task, &s->tiled, &err), &err);
+    uint32_t *config = mem_calloc(s->tiled->n_params + s->naive->n_params, sizeof *config);
+    s->variants = mem_calloc(n_variants + 1, sizeof(variant *));
+    template_default(s->naive, config);
+    need(variant_expand(s->naive, &s->types, config, NULL, &s->variants[0], &err), &err);
+    for (size_t i = 1; i <= n_variants; i++)
+        s->variants[i] = draw_variant(s, config);
+    s->devices = mem_calloc(n_devices, sizeof *s->devices);
+    for (size_t i = 0; i < n_devices; i++) {
+        char *key = mem_alloc(64);
+        (void)snprintf(key, 64, "vendor%zu/arch%zu/device%zu/%zu", i % 4, i % 10, i, i + 1);
+        s->devices[i] = (header_device){key, "synthetic", (int)(1 + i % n_variants)};
+    }
+    s->rows = mem_calloc(n_rows, sizeof *s->rows);
+    for (size_t i = 0; i < n_rows; i++) {
+        header_row *r = &s->rows[i];
+        r->device = (int)(i % n_devices);
+        r->dims[0] = draw_dim(s);
+        r->dims[1] = draw_dim(s);
+        r->dims[2] = (draw_dim(s) & ~INT64_C(1023)) + 1 + (int64_t)(i / n_devices % 1024); /* never the same twice */
+        r->variant = (int)(1 + draw(s, n_variants));
+        r->expected_regret = 1;
+    }
+    free(config);
+}
+
+static void finish(synthetic *s, size_t n_devices, size_t n_variants)
+{
+    for (size_t i = 0; i <= n_variants; i++)
+        variant_free(s->variants[i]);
+    for (size_t i = 0; i < n_devices; i++)
+        free((char *)(uintptr_t)s->devices[i].key);
+    free(s->variants);
+    free(s->devices);
+    free(s->rows);
+    template_free(s->naive);
+    template_free(s->tiled);
+    task_free(s->task);
+}
+
+int main(int argc, char **argv)
+{
+    synthetic s = {0};
+    strb out = STRB_INIT;
+    kw_error err = {0};
+    size_t text = 0;
+    if (argc != 5) {
+        fprintf(stderr, "usage: select_header FILE ROWS DEVICES VARIANTS\n");
+        return 2;
+    }
+    const size_t n_rows = strtoul(argv[2], NULL, 10), n_devices = strtoul(argv[3], NULL, 10), n_variants = strtoul(argv[4], NULL, 10);
+    make(&s, n_rows, n_devices, n_variants);
+    const header_model m = {.task = s.task, .types = s.types, .prefix = "kw_", .variants = (const variant *const *)s.variants,
+                            .n_variants = n_variants + 1, .devices = s.devices, .n_devices = n_devices, .rows = s.rows,
+                            .n_rows = n_rows, .default_variant = 0, .tool_version = "bench"};
+    const int64_t start = clock_now_ns();
+    need(header_write(&m, &out, &err), &err);
+    need(fs_write(argv[1], out.data, out.length, &err), &err);
+    const int64_t end = clock_now_ns();
+    const char *from = strstr(out.data, "static const char *const kw_gemm_pieces[]");
+    const char *to = strstr(out.data, "static const uint32_t kw_gemm_piece_list[]");
+    if (from && to)
+        text = (size_t)(to - from);
+    printf("%.1f %zu %zu\n", (double)(end - start) / 1e6, out.length, text);
+    strb_clear(&out);
+    finish(&s, n_devices, n_variants);
+    return 0;
+}

@@ -1,0 +1,86 @@
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "tuner/dispatch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct emit_cli {
+    const char *out, *from, *store, *type, *prefix, *device, *language;
+    bool unverified;
+} emit_cli;
+
+/* The source of rows: the store, or a results file read into a store in memory. */
+static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
+{
+    if (!c->from)
+        return store_open(c->store, true, s, err);
+    size_t n;
+    kw_code code = store_open(":memory:", false, s, err);
+    return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
+}
+
+static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
+{
+    task *t = NULL;
+    task_types types;
+    store *s = NULL;
+    dispatch *d = NULL;
+    strb text = STRB_INIT;
+    if (c->language && strcmp(c->language, "opencl") != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
+    kw_code code = task_load(task_name, &t, err);
+    if (code == KW_OK)
+        code = task_types_parse(t, c->type, &types, err);
+    if (code == KW_OK)
+        code = open_source(c, &s, err);
+    if (code == KW_OK)
+        code = dispatch_build(s, t, &types, c->device, c->unverified, c->prefix, &d, err);
+    if (code == KW_OK)
+        code = header_write(dispatch_model(d), &text, err);
+    if (code == KW_OK)
+        code = fs_write(c->out, strb_text(&text), text.length, err);
+    if (code == KW_OK && strcmp(c->out, "-") != 0) {
+        const header_model *m = dispatch_model(d);
+        log_info("%s: %zu devices, %zu rows, %zu variants, %.1f KiB", c->out, m->n_devices, m->n_rows, m->n_variants,
+                 (double)text.length / 1024);
+    }
+    strb_clear(&text);
+    dispatch_free(d);
+    store_close(s);
+    task_free(t);
+    return code;
+}
+
+int cli_emit(int argc, char **argv)
+{
+    emit_cli c = {.prefix = "kw_"};
+    const option_row rows[] = {
+        {"-o", OPTION_TEXT, &c.out, "FILE", "the header to write; - for standard output"},
+        {"--from", OPTION_TEXT, &c.from, "FILE", "take rows from exported results instead of the store"},
+        {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
+        {"--type", OPTION_TEXT, &c.type, "f32", "element types of the header"},
+        {"--prefix", OPTION_TEXT, &c.prefix, "P", "prefix of all names; default kw_"},
+        {"--device", OPTION_TEXT, &c.device, "KEY", "only this device key; default: all devices"},
+        {"--language", OPTION_TEXT, &c.language, "NAME", "opencl (default)"},
+        {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
+    };
+    const option_set set = {"emit", "TASK -o FILE [options]", "Writes the header-only dispatch table kw_TASK.h.", rows,
+                            sizeof rows / sizeof *rows};
+    option_list args;
+    bool helped;
+    kw_error err;
+    kw_error_clear(&err);
+    if (options_parse(&set, argc, argv, &args, &helped, &err) != KW_OK)
+        return cli_fail("emit", &err);
+    if (helped)
+        return KW_OK;
+    if (args.n != 1 || !c.out) {
+        kw_error_set(&err, KW_BAD_INPUT, "give one task and -o FILE");
+        return cli_fail("emit", &err);
+    }
+    return emit(&c, args.items[0], &err) == KW_OK ? KW_OK : cli_fail("emit", &err);
+}

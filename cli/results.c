@@ -1,0 +1,254 @@
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/table.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct results_cli {
+    const char *store, *task, *out;
+    bool json, failed, all, samples;
+} results_cli;
+
+/* ---- show ---- */
+
+typedef struct show_state {
+    const results_cli *c;
+    table *tab;
+    size_t n;
+    struct cause {
+        char key[160];
+        size_t n;
+    } causes[256];
+    size_t n_causes;
+} show_state;
+
+static void show_json(const measurement *m)
+{
+    json *j = json_new_object();
+    json_set_string(j, "task", m->task);
+    json_set_string(j, "types", m->types);
+    json_set(j, "shape", json_parse(m->shape, strlen(m->shape), NULL, 1, 1, NULL));
+    json_set_string(j, "device", m->device_key);
+    json_set_string(j, "mode", m->mode);
+    json_set_string(j, "template", m->template_name);
+    json_set(j, "config", m->config ? json_parse(m->config, strlen(m->config), NULL, 1, 1, NULL) : NULL);
+    json_set_string(j, "outcome", outcome_name(m->outcome));
+    json_set_string(j, "stage", stage_name(m->stage));
+    json_set_string(j, "verified", verified_name(m->verified));
+    if (m->time.n > 0) {
+        json_set_string(j, "method", m->method);
+        json_set_int(j, "n", (int64_t)m->time.n);
+        json_set_number(j, "median_ns", m->time.median);
+        json_set_number(j, "lo_ns", m->time.lo);
+        json_set_number(j, "hi_ns", m->time.hi);
+    }
+    json_set_string(j, "detail", m->detail);
+    json_set_string(j, "source_hash", m->source_hash);
+    json_set_string(j, "driver", m->driver);
+    json_set_string(j, "date", m->date);
+    strb line = STRB_INIT;
+    json_print(j, &line);
+    puts(strb_text(&line));
+    strb_clear(&line);
+    json_free(j);
+}
+
+/* Failures are grouped by outcome, stage and the first words of the detail, digits left out. */
+static void count_cause(show_state *s, const measurement *m)
+{
+    char key[160];
+    int n = snprintf(key, sizeof key, "%s|%s|", outcome_name(m->outcome), stage_name(m->stage));
+    size_t k = (size_t)n;
+    for (const char *p = m->detail ? m->detail : ""; *p && *p != '\n' && k < 110; p++)
+        if ((*p < '0' || *p > '9') && *p != '|')
+            key[k++] = *p;
+    key[k] = '\0';
+    for (size_t i = 0; i < s->n_causes; i++) {
+        if (strcmp(s->causes[i].key, key) == 0) {
+            s->causes[i].n++;
+            return;
+        }
+    }
+    if (s->n_causes < sizeof s->causes / sizeof *s->causes) {
+        snprintf(s->causes[s->n_causes].key, sizeof s->causes[0].key, "%s", key);
+        s->causes[s->n_causes++].n = 1;
+    }
+}
+
+static bool show_row(const measurement *m, void *cookie)
+{
+    show_state *s = cookie;
+    s->n++;
+    if (s->c->json) {
+        show_json(m);
+    } else if (s->c->failed) {
+        count_cause(s, m);
+    } else {
+        table_text(s->tab, m->task);
+        table_text(s->tab, m->shape);
+        table_text(s->tab, m->device_key);
+        table_text(s->tab, m->mode);
+        table_text(s->tab, outcome_name(m->outcome));
+        table_number(s->tab, m->time.n ? m->time.median / 1e6 : NAN, 4);
+        table_text(s->tab, verified_name(m->verified));
+        table_text(s->tab, m->template_name);
+        table_text(s->tab, m->config);
+        table_end_row(s->tab);
+    }
+    return true;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct cause *x = a, *y = b;
+    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : strcmp(x->key, y->key);
+}
+
+static void print_causes(show_state *s)
+{
+    qsort(s->causes, s->n_causes, sizeof s->causes[0], by_count);
+    table *t = table_new("count|outcome|stage|cause");
+    for (size_t i = 0; i < s->n_causes; i++) {
+        char *save = NULL, *key = s->causes[i].key;
+        table_number(t, (double)s->causes[i].n, 1);
+        table_text(t, strtok_r(key, "|", &save));
+        table_text(t, strtok_r(NULL, "|", &save));
+        const char *cause = strtok_r(NULL, "", &save);
+        table_text(t, cause ? cause : "");
+        table_end_row(t);
+    }
+    table_print(t, stdout);
+    table_free(t);
+}
+
+static kw_code show(const results_cli *c, kw_error *err)
+{
+    store *s;
+    kw_code code = store_open(c->store, true, &s, err);
+    if (code != KW_OK)
+        return code;
+    show_state *state = calloc(1, sizeof *state);
+    if (!state) {
+        store_close(s);
+        return kw_error_set(err, KW_ENVIRONMENT, "out of memory");
+    }
+    state->c = c;
+    state->tab = table_new("task|shape|device|mode|outcome|median ms|verified|template|configuration");
+    store_query q;
+    memset(&q, 0, sizeof q);
+    q.task = c->task;
+    q.only_failed = c->failed;
+    code = store_each(s, &q, show_row, state, err);
+    if (code == KW_OK && !c->json) {
+        if (c->failed)
+            print_causes(state);
+        else
+            table_print(state->tab, stdout);
+        log_info("%zu measurements", state->n);
+    }
+    table_free(state->tab);
+    free(state);
+    store_close(s);
+    return code;
+}
+
+/* ---- export, import, merge ---- */
+
+static kw_code export_text(const results_cli *c, kw_error *err)
+{
+    store *s;
+    strb text = STRB_INIT;
+    kw_code code = store_open(c->store, true, &s, err);
+    if (code != KW_OK)
+        return code;
+    code = results_export(s, c->task, c->all, c->samples, &text, err);
+    if (code == KW_OK)
+        code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
+    strb_clear(&text);
+    store_close(s);
+    return code;
+}
+
+static kw_code import_text(const results_cli *c, const option_list *files, kw_error *err)
+{
+    store *s;
+    kw_code code = store_open(c->store, false, &s, err);
+    if (code != KW_OK)
+        return code;
+    for (size_t i = 0; code == KW_OK && i < files->n; i++) {
+        size_t n = 0;
+        code = results_import(s, files->items[i], &n, err);
+        if (code == KW_OK)
+            log_info("%s: %zu new lines", files->items[i], n);
+    }
+    store_close(s);
+    return code;
+}
+
+static kw_code merge_text(const results_cli *c, const option_list *files, kw_error *err)
+{
+    strb text = STRB_INIT;
+    kw_code code = results_merge(files->items, files->n, &text, err);
+    if (code == KW_OK)
+        code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
+    strb_clear(&text);
+    return code;
+}
+
+static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_error *err)
+{
+    option_list files = *args;
+    const char *verb = args->n ? args->items[0] : "";
+    if (args->n) {
+        files.n--;
+        memmove(files.items, files.items + 1, files.n * sizeof *files.items);
+    }
+    bool takes_files = strcmp(verb, "import") == 0 || strcmp(verb, "merge") == 0;
+    if (takes_files && files.n == 0)
+        return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
+    if (!takes_files && files.n > 0)
+        return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
+    if (strcmp(verb, "show") == 0)
+        return show(c, err);
+    if (strcmp(verb, "export") == 0)
+        return export_text(c, err);
+    if (strcmp(verb, "import") == 0)
+        return import_text(c, &files, err);
+    if (strcmp(verb, "merge") == 0)
+        return merge_text(c, &files, err);
+    return kw_error_set(err, KW_BAD_INPUT, "say what to do: show, export, import FILE... or merge FILE...");
+}
+
+int cli_results(int argc, char **argv)
+{
+    results_cli c;
+    memset(&c, 0, sizeof c);
+    const option_row rows[] = {
+        {"--task", OPTION_TEXT, &c.task, "NAME", "only this task"},
+        {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
+        {"--json", OPTION_FLAG, &c.json, NULL, "show: one JSON line per measurement"},
+        {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
+        {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
+        {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
+        {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
+    };
+    const option_set set = {"results", "show | export | import FILE... | merge FILE... [options]",
+                            "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
+                            "union of lines.",
+                            rows, sizeof rows / sizeof *rows};
+    option_list args;
+    bool helped;
+    kw_error err;
+    kw_error_clear(&err);
+    if (options_parse(&set, argc, argv, &args, &helped, &err) != KW_OK)
+        return cli_fail("results", &err);
+    if (helped)
+        return KW_OK;
+    return dispatch_verb(&c, &args, &err) == KW_OK ? KW_OK : cli_fail("results", &err);
+}

@@ -1,0 +1,253 @@
+#include "cli/cli.h"
+#include "cli/job_setup.h"
+#include "cli/options.h"
+#include "cli/table.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tune_cli {
+    const char *dims, *shapes, *type, *device, *strategy, *budget, *store, *worker_command, *trace;
+    option_list templates;
+    int64_t seed, compile_workers, compile_s, run_s;
+    bool json, warm;
+    const task *task;
+} tune_cli;
+
+static void print_json_progress(const tune_progress *p, const task *t)
+{
+    json *j = json_new_object();
+    json_set(j, "shape", task_shape_to_json(t, p->shape));
+    json_set_string(j, "template", p->m->template_name);
+    json_set(j, "config", json_parse(p->m->config, strlen(p->m->config), NULL, 1, 1, NULL));
+    json_set_string(j, "outcome", outcome_name(p->m->outcome));
+    json_set_string(j, "stage", stage_name(p->m->stage));
+    json_set_string(j, "purpose", p->purpose);
+    json_set_bool(j, "reused", p->reused);
+    if (p->m->time.n > 0) {
+        json_set_number(j, "median_ns", p->m->time.median);
+        json_set_number(j, "lo_ns", p->m->time.lo);
+        json_set_number(j, "hi_ns", p->m->time.hi);
+        json_set_int(j, "n", (int64_t)p->m->time.n);
+    }
+    json_set_string(j, "detail", p->m->detail);
+    strb line = STRB_INIT;
+    json_print(j, &line);
+    json_free(j);
+    puts(strb_text(&line));
+    fflush(stdout);
+    strb_clear(&line);
+}
+
+static void on_progress(const tune_progress *p, void *cookie)
+{
+    const tune_cli *c = cookie;
+    if (c->json)
+        print_json_progress(p, c->task);
+    strb shape = STRB_INIT;
+    task_shape_print(c->task, p->shape, &shape);
+    char best[32] = "none yet", share[48];
+    if (isfinite(p->best_ns))
+        snprintf(best, sizeof best, "%.4g ms", p->best_ns / 1e6);
+    if (p->budget)
+        snprintf(share, sizeof share, "%llu/%llu", (unsigned long long)p->done, (unsigned long long)p->budget);
+    else
+        snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds, p->seconds_budget);
+    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->purpose, p->m->template_name,
+             outcome_name(p->m->outcome), best);
+    strb_clear(&shape);
+}
+
+static void print_json_result(const task *t, const task_shape *s, const tune_result *r)
+{
+    json *j = json_new_object(), *o = json_new_object();
+    json_set(o, "shape", task_shape_to_json(t, s));
+    json_set_string(o, "template", r->template_name);
+    json_set(o, "config", json_parse(r->config, strlen(r->config), NULL, 1, 1, NULL));
+    json_set_number(o, "naive_ns", r->naive_ns);
+    json_set_number(o, "first_ns", r->first_ns);
+    json_set_number(o, "tuned_ns", r->tuned_ns);
+    json_set_number(o, "lo_ns", r->tuned_lo);
+    json_set_number(o, "hi_ns", r->tuned_hi);
+    json_set_int(o, "n", (int64_t)r->n_samples);
+    json_set_number(o, "gflops", r->gflops);
+    json_set_number(o, "gbytes_per_s", r->gbytes);
+    json_set_string(o, "verified", verified_name(r->verified));
+    json_set_string(o, "source_hash", r->source_hash);
+    json_set_int(o, "measured", (int64_t)r->measured);
+    json_set_int(o, "reused", (int64_t)r->reused);
+    json_set_int(o, "failed", (int64_t)r->failed);
+    json_set_int(o, "space", (int64_t)r->space_size);
+    json_set(j, "result", o);
+    strb line = STRB_INIT;
+    json_print(j, &line);
+    json_free(j);
+    puts(strb_text(&line));
+    strb_clear(&line);
+}
+
+static void add_row(table *tab, const task *t, const task_shape *s, const tune_result *r)
+{
+    strb shape = STRB_INIT;
+    task_shape_print(t, s, &shape);
+    table_text(tab, strb_text(&shape));
+    table_number(tab, r->naive_ns / 1e6, 4);
+    table_number(tab, r->first_ns / 1e6, 4);
+    table_number(tab, r->tuned_ns / 1e6, 4);
+    table_number(tab, r->naive_ns / r->tuned_ns, 3);
+    table_number(tab, r->gflops, 4);
+    table_number(tab, r->gbytes, 4);
+    char counts[64];
+    snprintf(counts, sizeof counts, "%llu+%llu", (unsigned long long)r->measured, (unsigned long long)r->reused);
+    table_text(tab, counts);
+    table_text(tab, r->verified == VERIFIED_NOT ? "default" : "exact");
+    table_text(tab, verified_name(r->verified));
+    table_text(tab, r->template_name);
+    table_end_row(tab);
+    strb_clear(&shape);
+}
+
+static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e, store *s, const tune_options *o,
+                        table *tab, kw_error *err)
+{
+    kw_code worst = KW_OK;
+    size_t failures = 0;
+    for (size_t i = 0; i < setup->n_shapes; i++) {
+        tune_result r;
+        kw_error why;
+        kw_error_clear(&why);
+        kw_code code = tune_shape(e, s, setup->task, o, &setup->shapes[i], &r, &why);
+        log_live_end();
+        if (code == KW_OK) {
+            if (c->json)
+                print_json_result(setup->task, &setup->shapes[i], &r);
+            else
+                add_row(tab, setup->task, &setup->shapes[i], &r);
+        }
+        tune_result_clear(&r);
+        if (code == KW_OK)
+            continue;
+        strb shape = STRB_INIT;
+        task_shape_print(setup->task, &setup->shapes[i], &shape);
+        kw_error_prefix(&why, "%s", strb_text(&shape));
+        strb_clear(&shape);
+        *err = why;
+        if (code != KW_FAILED)
+            return code;
+        worst = code;
+        if (++failures < setup->n_shapes)
+            log_error("%s", why.message);
+    }
+    return worst;
+}
+
+static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
+{
+    job_setup setup;
+    tune_options o;
+    memset(&o, 0, sizeof o);
+    kw_code code = tune_budget_parse(c->budget, &o.budget, err);
+    if (code != KW_OK)
+        return code;
+    o.strategy = strategy_find(c->strategy, err);
+    if (!o.strategy)
+        return KW_BAD_INPUT;
+    code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
+    if (code != KW_OK)
+        return code;
+    tune_cli with_task = *c;
+    with_task.task = setup.task;
+    o.types = setup.types;
+    const template **templates = mem_alloc(setup.n_templates * sizeof *templates);
+    for (size_t i = 0; i < setup.n_templates; i++)
+        templates[i] = setup.templates[i];
+    o.templates = templates;
+    o.n_templates = setup.n_templates;
+    o.fallback = setup.fallback;
+    o.seed = (uint64_t)c->seed;
+    o.cold = !c->warm;
+    o.on_progress = on_progress;
+    o.cookie = &with_task;
+    o.trace = c->trace ? trace_new() : NULL;
+    evaluator_options eo = {.device = c->device,
+                            .worker_command = c->worker_command,
+                            .compile_workers = (int)c->compile_workers,
+                            .cold = o.cold,
+                            .compile_ms = 1000 * c->compile_s,
+                            .run_ms = 1000 * c->run_s,
+                            .trace = o.trace};
+    store *s = NULL;
+    evaluator *e = NULL;
+    table *tab = table_new("shape|naive ms|first ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|layer|verified|template");
+    code = store_open(c->store, false, &s, err);
+    if (code == KW_OK)
+        code = evaluator_open(&eo, &e, err);
+    if (code == KW_OK) {
+        const device_info *d = evaluator_device(e);
+        log_info("device %s: %s (%s), store %s", d->spec, d->name, d->key, store_path(s));
+        code = tune_all(&with_task, &setup, e, s, &o, tab, err);
+        if (!c->json)
+            table_print(tab, stdout);
+    }
+    evaluator_close(e);
+    if (o.trace) {
+        double wall_ms, idle = trace_idle_share(o.trace, &wall_ms);
+        kw_error ignored;
+        kw_code written = trace_write(o.trace, c->trace, code == KW_OK ? err : &ignored);
+        if (written == KW_OK)
+            log_info("trace %s: wall %.0f ms, idle %.2f%%", c->trace, wall_ms, 100 * idle);
+        else if (code == KW_OK)
+            code = written;
+        trace_free(o.trace);
+    }
+    store_close(s);
+    table_free(tab);
+    free(templates);
+    job_setup_clear(&setup);
+    return code;
+}
+
+int cli_tune(int argc, char **argv)
+{
+    tune_cli c = {.strategy = "local", .budget = "100", .compile_workers = -1};
+    const option_row rows[] = {
+        {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "one shape"},
+        {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
+        {"--type", OPTION_TEXT, &c.type, "f32", "element types: f32, or T=f32,ACC=f32"},
+        {"--device", OPTION_TEXT, &c.device, "SPEC", "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
+        {"--template", OPTION_LIST, &c.templates, "NAME", "only this template (name or path)"},
+        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "exhaustive, random, local (default)"},
+        {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
+        {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
+        {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},
+        {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
+        {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
+        {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},
+        {"--compile-workers", OPTION_INT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
+        {"--compile-limit", OPTION_INT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
+        {"--run-limit", OPTION_INT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
+        {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
+    };
+    const option_set set = {"tune", "TASK [options]",
+                            "Searches the best configuration of the task's templates for each shape. Every candidate is verified before\n"
+                            "it is timed. Everything measured is kept in the store; the same command again reuses it.",
+                            rows, sizeof rows / sizeof *rows};
+    option_list args;
+    bool helped;
+    kw_error err;
+    kw_error_clear(&err);
+    if (options_parse(&set, argc, argv, &args, &helped, &err) != KW_OK)
+        return cli_fail("tune", &err);
+    if (helped)
+        return KW_OK;
+    if (args.n != 1) {
+        kw_error_set(&err, KW_BAD_INPUT, "give one task; `kernwright tasks` lists them");
+        return cli_fail("tune", &err);
+    }
+    return run(&c, args.items[0], &err) == KW_OK ? KW_OK : cli_fail("tune", &err);
+}

@@ -1,0 +1,359 @@
+/* The table of back ends, and the functions that every caller goes through: they check what is common to all devices
+ * (ranges, alignment, a lost device) and see to it that a failure always has a fault. */
+#include "device/device.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const device_ops *const back_ends[] = {&device_opencl, &device_fake};
+
+#define N_BACK_ENDS (sizeof back_ends / sizeof back_ends[0])
+
+/* ---- discovery ---- */
+
+kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err)
+{
+    *list = NULL;
+    *n = 0;
+    (void)err;
+    for (size_t i = 0; i < N_BACK_ENDS; i++) {
+        kw_error one = {0};
+        size_t before = *n;
+        if (back_ends[i]->list(list, n, note, &one) == KW_OK)
+            continue;
+        *n = before;
+        if (note)
+            strb_printf(note, "%s%s: %s", note->length > 0 ? "\n" : "", back_ends[i]->name, one.message);
+    }
+    return KW_OK;
+}
+
+json *device_info_to_json(const device_info *d)
+{
+    json *j = json_new_object();
+    json_set_string(j, "spec", d->spec);
+    json_set_string(j, "key", d->key);
+    json_set_string(j, "name", d->name);
+    json_set_string(j, "platform", d->platform);
+    json_set_string(j, "driver", d->driver);
+    json_set_string(j, "api", d->api);
+    json_set_string(j, "pci", d->pci);
+    json_set_int(j, "timer_resolution_ns", d->timer_resolution_ns);
+    json_set_bool(j, "builds_at_launch", d->builds_at_launch);
+    json_set_bool(j, "simulated", d->simulated);
+    json_set(j, "limits", limits_to_json(&d->limits));
+    return j;
+}
+
+static kw_code read_text(const json *j, const char *key, char *out, size_t size, kw_error *err)
+{
+    const char *text;
+    kw_code code = json_opt_string(j, key, "device", "", &text, err);
+    if (code == KW_OK)
+        snprintf(out, size, "%s", text);
+    return code;
+}
+
+kw_code device_info_from_json(const json *j, device_info *out, kw_error *err)
+{
+    const char *spec;
+    memset(out, 0, sizeof *out);
+    if (json_get_string(j, "spec", "device", &spec, err) != KW_OK ||
+        read_text(j, "spec", out->spec, sizeof out->spec, err) != KW_OK ||
+        read_text(j, "key", out->key, sizeof out->key, err) != KW_OK ||
+        read_text(j, "name", out->name, sizeof out->name, err) != KW_OK ||
+        read_text(j, "platform", out->platform, sizeof out->platform, err) != KW_OK ||
+        read_text(j, "driver", out->driver, sizeof out->driver, err) != KW_OK ||
+        read_text(j, "api", out->api, sizeof out->api, err) != KW_OK ||
+        read_text(j, "pci", out->pci, sizeof out->pci, err) != KW_OK ||
+        json_opt_int(j, "timer_resolution_ns", "device", 0, &out->timer_resolution_ns, err) != KW_OK ||
+        json_opt_bool(j, "builds_at_launch", "device", false, &out->builds_at_launch, err) != KW_OK ||
+        json_opt_bool(j, "simulated", "device", false, &out->simulated, err) != KW_OK)
+        return KW_BAD_INPUT;
+    return limits_from_json(json_get(j, "limits"), &out->limits, err);
+}
+
+/* ---- faults ---- */
+
+const char *device_fault_name(device_fault f)
+{
+    static const char *const names[] = {"none", "build", "does_not_fit", "memory", "launch", "lost"};
+    return (size_t)f < sizeof names / sizeof names[0] ? names[f] : "unknown";
+}
+
+/* Begins a call: false, with a message, when the device is lost. `before` gets the fault of the last failure. */
+static bool begin(device *d, device_fault *before, kw_error *err)
+{
+    if (d->lost) {
+        kw_error_set(err, KW_ENVIRONMENT, "%s: the device was lost earlier in this process; start another one",
+                     d->info.spec);
+        return false;
+    }
+    *before = d->fault;
+    d->fault = DEVICE_FAULT_NONE;
+    return true;
+}
+
+/* Ends a call: success leaves the fault of the last failure, and no failure is without one. */
+static kw_code end(device *d, device_fault before, kw_code code)
+{
+    if (code == KW_OK)
+        d->fault = before;
+    else if (d->fault == DEVICE_FAULT_NONE)
+        d->fault = DEVICE_FAULT_LAUNCH;
+    return code;
+}
+
+static kw_code check_range(device *d, const device_buffer *b, size_t offset, size_t bytes, const char *what,
+                           kw_error *err)
+{
+    if (!b)
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "%s: no buffer", what);
+    if (offset > b->bytes || bytes > b->bytes - offset)
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "%s: bytes %zu..%zu of a buffer of %zu", what,
+                           offset, offset + bytes, b->bytes);
+    return KW_OK;
+}
+
+/* ---- opening ---- */
+
+kw_code device_open(const char *spec, device **out, kw_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < N_BACK_ENDS; i++) {
+        size_t length = strlen(back_ends[i]->name);
+        if (strncmp(spec, back_ends[i]->name, length) != 0 || spec[length] != ':')
+            continue;
+        device *d = mem_calloc(1, sizeof *d);
+        d->ops = back_ends[i];
+        kw_code code = d->ops->open(spec, d, err);
+        if (code != KW_OK) {
+            free(d);
+            return code;
+        }
+        *out = d;
+        return KW_OK;
+    }
+    return kw_error_set(err, KW_BAD_INPUT,
+                        "\"%s\" names no device: give opencl:PLATFORM:DEVICE, as `devices` lists them", spec);
+}
+
+void device_close(device *d)
+{
+    if (!d)
+        return;
+    if (!d->lost)
+        d->ops->close(d);
+    free(d);
+}
+
+const device_info *device_describe(const device *d)
+{
+    return &d->info;
+}
+
+device_fault device_last_fault(const device *d)
+{
+    return d->fault;
+}
+
+/* ---- buffers ---- */
+
+device_buffer *device_alloc(device *d, size_t bytes, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return NULL;
+    device_buffer *b = mem_calloc(1, sizeof *b);
+    b->bytes = bytes;
+    kw_code code = bytes > 0
+                       ? d->ops->alloc(d, b, err)
+                       : device_fail(d, DEVICE_FAULT_MEMORY, err, KW_BAD_INPUT, "a buffer of 0 bytes was asked for");
+    if (end(d, before, code) != KW_OK) {
+        free(b);
+        return NULL;
+    }
+    return b;
+}
+
+void device_free(device *d, device_buffer *b)
+{
+    if (!b || b->n_views > 0)
+        return;
+    if (!d->lost)
+        d->ops->free_buffer(d, b);
+    if (b->parent)
+        b->parent->n_views--;
+    free(b);
+}
+
+size_t device_view_alignment(const device *d)
+{
+    return d->ops->view_alignment(d);
+}
+
+device_buffer *device_view(device *d, device_buffer *parent, size_t offset, size_t bytes, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return NULL;
+    kw_code code = check_range(d, parent, offset, bytes, "view", err);
+    device_buffer *b = NULL;
+    if (code == KW_OK && (bytes == 0 || offset % d->ops->view_alignment(d) != 0))
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "view: offset %zu is not a multiple of %zu, or no bytes (%zu)", offset,
+                           d->ops->view_alignment(d), bytes);
+    if (code == KW_OK) {
+        b = mem_calloc(1, sizeof *b);
+        b->parent = parent->parent ? parent->parent : parent;
+        b->offset = parent->offset + offset;
+        b->bytes = bytes;
+        code = d->ops->view(d, b, err);
+    }
+    if (end(d, before, code) != KW_OK) {
+        free(b);
+        return NULL;
+    }
+    b->parent->n_views++;
+    return b;
+}
+
+kw_code device_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, b, offset, bytes, "write", err);
+    if (code == KW_OK && bytes > 0)
+        code = d->ops->write(d, b, offset, data, bytes, err);
+    return end(d, before, code);
+}
+
+kw_code device_read(device *d, device_buffer *b, size_t offset, void *data, size_t bytes, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, b, offset, bytes, "read", err);
+    if (code == KW_OK && bytes > 0)
+        code = d->ops->read(d, b, offset, data, bytes, err);
+    return end(d, before, code);
+}
+
+kw_code device_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                    size_t bytes, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, from, from_offset, bytes, "copy from", err);
+    if (code == KW_OK)
+        code = check_range(d, to, to_offset, bytes, "copy to", err);
+    if (code == KW_OK && bytes > 0)
+        code = d->ops->copy(d, from, from_offset, to, to_offset, bytes, err);
+    return end(d, before, code);
+}
+
+kw_code device_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, b, offset, bytes, "fill", err);
+    if (code == KW_OK && bytes > 0)
+        code = d->ops->fill(d, b, offset, bytes, byte, err);
+    return end(d, before, code);
+}
+
+kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
+                       uint64_t *n_different, uint64_t *first, kw_error *err)
+{
+    device_fault before;
+    *n_different = *first = 0;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, a, a_offset, bytes, "compare", err);
+    if (code == KW_OK)
+        code = check_range(d, b, b_offset, bytes, "compare with", err);
+    if (code == KW_OK && (a_offset % 4 || b_offset % 4))
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "compare: offsets %zu and %zu are not multiples of 4", a_offset, b_offset);
+    if (code == KW_OK && bytes > 0)
+        code = d->ops->compare(d, a, a_offset, b, b_offset, bytes, n_different, first, err);
+    return end(d, before, code);
+}
+
+/* ---- programs ---- */
+
+void device_build_info_clear(device_build_info *b)
+{
+    strb_clear(&b->log);
+    b->registers = b->spill_bytes = b->local_bytes = b->max_group = -1;
+}
+
+kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
+                     device_program **out, device_build_info *info, kw_error *err)
+{
+    device_fault before;
+    *out = NULL;
+    memset(info, 0, sizeof *info);
+    device_build_info_clear(info);
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    device_program *p = mem_calloc(1, sizeof *p);
+    kw_code code = end(d, before, d->ops->build(d, source, options ? options : "", kernels, n_kernels, p, info, err));
+    if (code != KW_OK)
+        free(p);
+    else
+        *out = p;
+    return code;
+}
+
+void device_program_free(device *d, device_program *p)
+{
+    if (!p)
+        return;
+    if (!d->lost)
+        d->ops->free_program(d, p);
+    free(p);
+}
+
+kw_code device_check_args(device *d, device_program *p, const device_launch *l, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    return end(d, before, d->ops->check_args(d, p, l, err));
+}
+
+kw_code device_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    return end(d, before, d->ops->run(d, p, launches, n, err));
+}
+
+kw_code device_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t n_runs, double *ns, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    return end(d, before, d->ops->time_events(d, p, set, cookie, n_launches, n_runs, ns, err));
+}
+
+kw_code device_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                          size_t per_batch, size_t n_batches, double *ns, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = per_batch > 0
+                       ? d->ops->time_batch(d, p, set, cookie, n_launches, per_batch, n_batches, ns, err)
+                       : device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT, "a batch of 0 runs was asked for");
+    return end(d, before, code);
+}

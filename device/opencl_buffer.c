@@ -1,0 +1,94 @@
+/* Buffers of the OpenCL back end. Every call is done when it returns. */
+#include "device/opencl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Drivers allocate at first use; using the last byte now makes a failure show where it belongs. */
+static kw_code touch(device *d, device_buffer *b, kw_error *err)
+{
+    opencl *o = opencl_of(d);
+    const unsigned char zero = 0;
+    cl_int code = clEnqueueWriteBuffer(o->plain, opencl_mem(b), CL_TRUE, b->bytes - 1, 1, &zero, 0, NULL, NULL);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "a new buffer cannot be used");
+}
+
+kw_code opencl_alloc(device *d, device_buffer *b, kw_error *err)
+{
+    cl_int code;
+    char what[96];
+    int64_t limit = d->info.limits.max_alloc_bytes;
+    if (limit > 0 && b->bytes > (uint64_t)limit)
+        return device_fail(
+            d, DEVICE_FAULT_MEMORY, err, KW_ENVIRONMENT,
+            "%s: a buffer of %zu bytes is over what the device allows at once (%lld): take a smaller shape",
+            d->info.spec, b->bytes, (long long)limit);
+    b->handle = clCreateBuffer(opencl_of(d)->context, CL_MEM_READ_WRITE, b->bytes, NULL, &code);
+    if (code == CL_SUCCESS) {
+        if (touch(d, b, err) == KW_OK)
+            return KW_OK;
+        if (!d->lost)
+            clReleaseMemObject(opencl_mem(b));
+        return KW_ENVIRONMENT;
+    }
+    snprintf(what, sizeof what, "no buffer of %zu bytes", b->bytes);
+    return opencl_fail(d, OPENCL_PREPARING, code, err, what);
+}
+
+void opencl_free_buffer(device *d, device_buffer *b)
+{
+    (void)d;
+    clReleaseMemObject(opencl_mem(b));
+}
+
+kw_code opencl_view(device *d, device_buffer *b, kw_error *err)
+{
+    cl_int code;
+    const cl_buffer_region region = {b->offset, b->bytes};
+    b->handle =
+        clCreateSubBuffer(opencl_mem(b->parent), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_PREPARING, code, err, "no view of a buffer");
+}
+
+kw_code opencl_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err)
+{
+    cl_int code = clEnqueueWriteBuffer(opencl_of(d)->plain, opencl_mem(b), CL_TRUE, offset, bytes, data, 0, NULL, NULL);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "writing a buffer");
+}
+
+kw_code opencl_read(device *d, device_buffer *b, size_t offset, void *data, size_t bytes, kw_error *err)
+{
+    cl_int code = clEnqueueReadBuffer(opencl_of(d)->plain, opencl_mem(b), CL_TRUE, offset, bytes, data, 0, NULL, NULL);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "reading a buffer");
+}
+
+/* Waits for a transfer that was enqueued with `code`. */
+static kw_code wait_for(device *d, cl_int code, const char *what, kw_error *err)
+{
+    if (code == CL_SUCCESS)
+        code = clFinish(opencl_of(d)->plain);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, what);
+}
+
+kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
+                    size_t bytes, kw_error *err)
+{
+    cl_int code = clEnqueueCopyBuffer(opencl_of(d)->plain, opencl_mem(from), opencl_mem(to), from_offset, to_offset,
+                                      bytes, 0, NULL, NULL);
+    return wait_for(d, code, "copying a buffer", err);
+}
+
+/* Patterns of one byte are slow on some drivers: most of the range is filled by words where it is aligned. */
+kw_code opencl_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err)
+{
+    opencl *o = opencl_of(d);
+    unsigned char word[16];
+    size_t whole = offset % sizeof word == 0 ? bytes - bytes % sizeof word : 0;
+    cl_int code = CL_SUCCESS;
+    memset(word, byte, sizeof word);
+    if (whole > 0)
+        code = clEnqueueFillBuffer(o->plain, opencl_mem(b), word, sizeof word, offset, whole, 0, NULL, NULL);
+    if (code == CL_SUCCESS && bytes > whole)
+        code = clEnqueueFillBuffer(o->plain, opencl_mem(b), word, 1, offset + whole, bytes - whole, 0, NULL, NULL);
+    return wait_for(d, code, "filling a buffer", err);
+}

@@ -1,0 +1,351 @@
+/* Input generators and tensor layouts. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tuner/inputs.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char task_text[] =
+    "{\"task\":\"try\",\"dims\":{\"M\":{\"min\":0},\"N\":{\"min\":1},\"ld\":{\"default\":\"N\",\"key\":false}},"
+    "\"types\":{\"T\":[\"f32\",\"f16\",\"f64\"]},"
+    "\"tensors\":["
+    "{\"name\":\"any\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\"},"
+    "{\"name\":\"positive\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0}},"
+    "{\"name\":\"negative\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"max\":-1}},"
+    "{\"name\":\"share\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0,\"max\":1}},"
+    "{\"name\":\"narrow\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"in\",\"domain\":{\"min\":0.25,\"max\":0."
+    "75}},"
+    "{\"name\":\"where\",\"type\":\"i32\",\"shape\":[\"M\",\"N\"],\"access\":\"in\","
+    "\"init\":{\"generator\":\"index\",\"limit\":\"N\"}},"
+    "{\"name\":\"count\",\"type\":\"u8\",\"shape\":[\"M\",\"N\"],\"access\":\"in\"},"
+    "{\"name\":\"rows\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"strides\":[\"ld\",\"1\"],\"access\":\"out\"}]}";
+
+enum { ANY, POSITIVE, NEGATIVE, SHARE, NARROW, WHERE, COUNT_, ROWS, N_TENSORS };
+
+typedef struct fixture {
+    task *t;
+    task_types types;
+    task_shape shape;
+} fixture;
+
+static fixture make(const char *types, const char *shape)
+{
+    fixture f;
+    kw_error err;
+    json *j = json_parse(task_text, strlen(task_text), "task.json", 1, 1, &err);
+    if (!j || task_from_json(j, "task.json", &f.t, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    json_free(j);
+    assert_int_equal(task_types_parse(f.t, types, &f.types, &err), KW_OK);
+    assert_int_equal(task_shape_parse(f.t, shape, &f.shape, &err), KW_OK);
+    return f;
+}
+
+typedef struct drawn {
+    tensor_layout l;
+    unsigned char *native;
+    double *values;
+} drawn;
+
+static drawn fill(const fixture *f, size_t tensor, distribution d, uint64_t seed)
+{
+    drawn x;
+    kw_error err;
+    assert_int_equal(layout_of(f->t, &f->types, &f->shape, tensor, &x.l, &err), KW_OK);
+    x.native = mem_alloc(x.l.bytes);
+    x.values = mem_calloc(x.l.elements + 1, sizeof *x.values);
+    if (inputs_fill(f->t, &f->types, &f->shape, tensor, d, seed, &x.l, x.native, x.values, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    return x;
+}
+
+static void drop(drawn *x)
+{
+    free(x->native);
+    free(x->values);
+}
+
+/* ---- inputs ---- */
+
+static void test_same_seed_same_bytes(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=40,N=50");
+    for (int d = 0; d < DIST_COUNT; d++) {
+        drawn a = fill(&f, ANY, (distribution)d, 7), b = fill(&f, ANY, (distribution)d, 7);
+        drawn other_seed = fill(&f, ANY, (distribution)d, 8), other_tensor = fill(&f, POSITIVE, (distribution)d, 7);
+        assert_memory_equal(a.native, b.native, a.l.bytes);
+        assert_memory_not_equal(a.native, other_seed.native, a.l.bytes);
+        assert_memory_not_equal(a.native, other_tensor.native, a.l.bytes);
+        drop(&a);
+        drop(&b);
+        drop(&other_seed);
+        drop(&other_tensor);
+    }
+    task_free(f.t);
+}
+
+/* Workers on other machines must draw the same: these digits may only change together with TIMING_VERSION or the task's
+ * hash, for what was measured was measured on other numbers then. */
+static void test_golden_bytes(void **state)
+{
+    (void)state;
+    static const char *const golden[DIST_COUNT] = {
+        "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
+        "439958c24c4c0100f01a5bf076d8a67b"};
+    fixture f = make("f32", "M=16,N=16");
+    for (int d = 0; d < DIST_COUNT; d++) {
+        char hash[HASH_HEX_SIZE];
+        drawn x = fill(&f, ANY, (distribution)d, 42);
+        hash_hex(x.native, x.l.bytes, hash);
+        assert_string_equal(hash, golden[d]);
+        drop(&x);
+    }
+    task_free(f.t);
+}
+
+static void test_values_are_what_the_type_holds(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"f32", "f16", "f64"};
+    for (size_t k = 0; k < 3; k++) {
+        fixture f = make(types[k], "M=20,N=30");
+        for (size_t tensor = 0; tensor < N_TENSORS; tensor++) {
+            for (int d = 0; d < DIST_COUNT; d++) {
+                drawn x = fill(&f, tensor, (distribution)d, 3);
+                for (uint64_t i = 0; i < x.l.elements; i++) {
+                    assert_true(x.values[i] == dtype_load(x.l.type, x.native, i));
+                    assert_true(isfinite(x.values[i]));
+                    assert_false(x.values[i] == 0 && signbit(x.values[i]));
+                }
+                drop(&x);
+            }
+        }
+        task_free(f.t);
+    }
+}
+
+static void test_normal_has_mean_0_and_variance_1(void **state)
+{
+    (void)state;
+    fixture f = make("f64", "M=200,N=200");
+    drawn x = fill(&f, ANY, DIST_NORMAL, 1);
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; i < x.l.elements; i++) {
+        sum += x.values[i];
+        squares += x.values[i] * x.values[i];
+    }
+    assert_true(fabs(sum / 40000) < 0.03);
+    assert_true(fabs(squares / 40000 - 1) < 0.03);
+    drop(&x);
+    task_free(f.t);
+}
+
+static void test_domains(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=60,N=60");
+    for (int d = 0; d < DIST_COUNT; d++) {
+        for (size_t tensor = 0; tensor < N_TENSORS; tensor++) {
+            const task_tensor *t = &f.t->tensors[tensor];
+            drawn x = fill(&f, tensor, (distribution)d, 5);
+            bool varies = false;
+            for (uint64_t i = 0; i < x.l.elements; i++) {
+                assert_true(x.values[i] >= t->domain_min && x.values[i] <= t->domain_max);
+                varies = varies || x.values[i] != x.values[0];
+            }
+            assert_true(varies);
+            drop(&x);
+        }
+    }
+    task_free(f.t);
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=60,N=60");
+    drawn x = fill(&f, ANY, DIST_INTEGERS, 5);
+    size_t beyond_half = 0;
+    for (uint64_t i = 0; i < x.l.elements; i++) {
+        unsigned char half[2];
+        assert_true(x.values[i] == floor(x.values[i]) && fabs(x.values[i]) < 4096);
+        dtype_store(DTYPE_F16, half, 0, x.values[i]);
+        beyond_half += dtype_load(DTYPE_F16, half, 0) != x.values[i];
+    }
+    assert_true(beyond_half > 200 && beyond_half < 900); /* one in eight */
+    drop(&x);
+    /* Every other tensor has small ones only, so that products stay exact. */
+    x = fill(&f, POSITIVE, DIST_INTEGERS, 5);
+    for (uint64_t i = 0; i < x.l.elements; i++)
+        assert_true(x.values[i] <= 3);
+    drop(&x);
+    task_free(f.t);
+}
+
+static void test_large_and_sparse(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=60,N=60");
+    double largest = 0;
+    size_t zeros = 0, positive = 0;
+    drawn large = fill(&f, ANY, DIST_LARGE, 5), sparse = fill(&f, ANY, DIST_SPARSE, 5);
+    for (uint64_t i = 0; i < large.l.elements; i++) {
+        largest = fmax(largest, fabs(large.values[i]));
+        positive += large.values[i] > 0;
+        zeros += sparse.values[i] == 0;
+    }
+    assert_true(largest > 1000);
+    assert_true(positive > 1500 && positive < 2100);
+    assert_true(zeros > 3200 && zeros < 3500);
+    drop(&large);
+    drop(&sparse);
+    task_free(f.t);
+}
+
+static void test_indices(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=60,N=7");
+    bool seen[7] = {false};
+    drawn x = fill(&f, WHERE, DIST_LARGE, 5);
+    for (uint64_t i = 0; i < x.l.elements; i++) {
+        assert_true(x.values[i] >= 0 && x.values[i] < 7);
+        seen[(size_t)x.values[i]] = true;
+    }
+    for (size_t i = 0; i < 7; i++)
+        assert_true(seen[i]);
+    drop(&x);
+    task_free(f.t);
+}
+
+static void test_probe_seed_is_another(void **state)
+{
+    (void)state;
+    assert_true(inputs_probe_seed(1) != 1);
+    assert_true(inputs_probe_seed(1) != inputs_probe_seed(2));
+    assert_true(inputs_probe_seed(1) == inputs_probe_seed(1));
+}
+
+/* ---- layouts ---- */
+
+static void test_dense_layout(void **state)
+{
+    (void)state;
+    fixture f = make("f16", "M=3,N=5");
+    tensor_layout l;
+    kw_error err;
+    uint64_t logical;
+    int64_t index[TASK_MAX_RANK];
+    assert_int_equal(layout_of(f.t, &f.types, &f.shape, ROWS, &l, &err), KW_OK); /* ld defaults to N */
+    assert_true(l.dense);
+    assert_int_equal(l.count, 15);
+    assert_int_equal(l.elements, 15);
+    assert_int_equal(l.bytes, 30);
+    layout_index(&l, 13, index);
+    assert_int_equal(index[0], 2);
+    assert_int_equal(index[1], 3);
+    assert_true(layout_logical(&l, 14, &logical) && logical == 14);
+    assert_false(layout_logical(&l, 15, &logical));
+    task_free(f.t);
+}
+
+static void test_strided_layout(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=3,N=5,ld=8");
+    tensor_layout l;
+    kw_error err;
+    assert_int_equal(layout_of(f.t, &f.types, &f.shape, ROWS, &l, &err), KW_OK);
+    assert_false(l.dense);
+    assert_int_equal(l.count, 15);
+    assert_int_equal(l.elements, 21);
+    size_t found = 0;
+    for (uint64_t flat = 0; flat < l.elements; flat++) {
+        uint64_t logical;
+        bool gap = flat % 8 >= 5;
+        assert_true(layout_logical(&l, flat, &logical) == !gap);
+        if (!gap) {
+            assert_int_equal(logical, found);
+            assert_int_equal(layout_flat(&l, logical), flat);
+            found++;
+        }
+    }
+    assert_int_equal(found, 15);
+    task_free(f.t);
+}
+
+static void test_empty_layout(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=0,N=5,ld=8");
+    tensor_layout l;
+    kw_error err;
+    uint64_t *sample;
+    assert_int_equal(layout_of(f.t, &f.types, &f.shape, ROWS, &l, &err), KW_OK);
+    assert_int_equal(l.count, 0);
+    assert_int_equal(l.bytes, 0);
+    assert_int_equal(layout_sample(&l, 10, 1, 1, &sample), 0);
+    free(sample);
+    task_free(f.t);
+}
+
+static void test_sample_has_the_corners(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=300,N=500,ld=512");
+    tensor_layout l;
+    kw_error err;
+    uint64_t *sample, *again, *other;
+    assert_int_equal(layout_of(f.t, &f.types, &f.shape, ROWS, &l, &err), KW_OK);
+    size_t n = layout_sample(&l, 100, 9, 4, &sample), m = layout_sample(&l, 100, 9, 4, &again);
+    size_t o = layout_sample(&l, 100, 10, 4, &other);
+    assert_true(n > 95 && n <= 104);
+    assert_int_equal(n, m);
+    assert_memory_equal(sample, again, n * sizeof *sample);
+    assert_true(o != n || memcmp(sample, other, n * sizeof *sample) != 0);
+    bool corners[4] = {false};
+    for (size_t i = 0; i < n; i++) {
+        assert_true(sample[i] < l.count && (i == 0 || sample[i] > sample[i - 1]));
+        corners[0] = corners[0] || sample[i] == 0;
+        corners[1] = corners[1] || sample[i] == 499;
+        corners[2] = corners[2] || sample[i] == 299 * 500;
+        corners[3] = corners[3] || sample[i] == 149999;
+    }
+    for (size_t i = 0; i < 4; i++)
+        assert_true(corners[i]);
+    free(sample);
+    free(again);
+    free(other);
+    /* No more elements than wanted: all of them. */
+    assert_int_equal(layout_sample(&l, 200000, 9, 4, &sample), 150000);
+    assert_int_equal(sample[149999], 149999);
+    free(sample);
+    task_free(f.t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_seed_same_bytes),
+        cmocka_unit_test(test_golden_bytes),
+        cmocka_unit_test(test_values_are_what_the_type_holds),
+        cmocka_unit_test(test_normal_has_mean_0_and_variance_1),
+        cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_large_and_sparse),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_probe_seed_is_another),
+        cmocka_unit_test(test_dense_layout),
+        cmocka_unit_test(test_strided_layout),
+        cmocka_unit_test(test_empty_layout),
+        cmocka_unit_test(test_sample_has_the_corners),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

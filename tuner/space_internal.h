@@ -1,0 +1,61 @@
+/* What a space is made of; shared by tuner/space*.c only.
+ *
+ * A part is one group of parameters tied by constraints: a decision diagram with one level per parameter. Node 0 of
+ * level 0 is the root. An edge is one value of the level's parameter; what lies under different edges of a node are
+ * different configurations, so the number of configurations is the number of paths. Parameters without constraints are
+ * parts of one level; those with a single value left are in no part.
+ */
+#ifndef KERNWRIGHT_TUNER_SPACE_INTERNAL_H
+#define KERNWRIGHT_TUNER_SPACE_INTERNAL_H
+
+#include "tuner/space.h"
+
+#define SPACE_VARIES UINT32_MAX
+
+typedef struct space_edge {
+    uint32_t value;  /* index in the parameter's values; ascending within a node */
+    uint32_t child;  /* node of the next level; 0 in the last level */
+    uint64_t before; /* configurations under the node's earlier edges, at most UINT64_MAX */
+} space_edge;
+
+typedef struct space_level {
+    size_t param;     /* index in the definition */
+    size_t n_nodes;
+    uint32_t *first;  /* n_nodes + 1; the edges of node i are edges[first[i]] .. edges[first[i + 1] - 1] */
+    space_edge *edges;
+    double *weight;   /* configurations under a node, rounded; only in parts whose count does not fit, else NULL */
+} space_level;
+
+typedef struct space_part {
+    space_level *levels;
+    size_t n_levels;
+    uint64_t count; /* UINT64_MAX if more */
+} space_part;
+
+struct space {
+    space_def def;              /* arrays are the space's own, their contents borrowed */
+    space_part *parts;          /* in rank order: the first varies slowest */
+    size_t n_parts;
+    uint32_t *fixed;            /* per parameter: its only value left, or SPACE_VARIES */
+    uint64_t count;
+    size_t bytes;
+};
+
+/* The edge of `node` with this value; NULL if there is none. */
+const space_edge *space_find_edge(const space_level *level, uint32_t node, uint32_t wanted);
+void space_part_free(space_part *part);
+size_t space_part_bytes(const space_part *part);
+
+static inline uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static inline uint64_t saturating_mul(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+#endif

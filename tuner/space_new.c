@@ -1,0 +1,222 @@
+/* Making a space from its definition, and saying why it is empty. */
+#include "tuner/space_build.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MAX_BYTES ((size_t)1 << 30)
+
+/* The constraints that the search for a culprit counts. */
+typedef struct trial {
+    const space_def *def;
+    const bool *use; /* NULL: all */
+    space_tally *tally;
+    size_t max_bytes;
+} trial;
+
+static space_tally *new_tally(const space_def *def)
+{
+    return mem_calloc(def->n_constraints, sizeof(space_tally));
+}
+
+static void free_tally(space_tally *tally, const space_def *def)
+{
+    for (size_t i = 0; i < def->n_constraints; i++)
+        free(tally[i].first_error);
+    free(tally);
+}
+
+static void free_parts(space *s)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        space_part_free(&s->parts[i]);
+    free(s->parts);
+    free(s->fixed);
+}
+
+static void take_fixed(space *s, const space_problem *p)
+{
+    s->fixed = mem_alloc(p->def->n_params * sizeof *s->fixed);
+    for (size_t i = 0; i < p->def->n_params; i++)
+        s->fixed[i] = p->n_domain[i] == 1 ? p->domain[i][0] : SPACE_VARIES;
+}
+
+static void measure(space *s)
+{
+    s->count = 1;
+    s->bytes = sizeof *s + s->n_parts * sizeof *s->parts;
+    s->bytes += s->def.n_params * (sizeof *s->fixed + sizeof *s->def.params);
+    for (size_t i = 0; i < s->n_parts; i++) {
+        s->count = saturating_mul(s->count, s->parts[i].count);
+        s->bytes += space_part_bytes(&s->parts[i]);
+    }
+}
+
+/* Fills parts, fixed, count and bytes. KW_FAILED if nothing is valid. */
+static kw_code build(const trial *t, space *s, kw_error *err)
+{
+    space_problem *p = space_problem_new(t->def, t->use, t->tally);
+    if (!p)
+        return KW_FAILED;
+    s->parts = mem_calloc(p->n_groups, sizeof *s->parts);
+    take_fixed(s, p);
+    size_t left = t->max_bytes;
+    kw_code code = KW_OK;
+    for (; s->n_parts < p->n_groups && code == KW_OK; s->n_parts++) {
+        code = space_build_part(p, s->n_parts, left, &s->parts[s->n_parts], err);
+        if (code == KW_OK) {
+            size_t bytes = space_part_bytes(&s->parts[s->n_parts]);
+            left -= bytes < left ? bytes : left;
+        }
+    }
+    space_problem_free(p);
+    if (code == KW_OK)
+        measure(s);
+    else
+        free_parts(s);
+    return code;
+}
+
+/* ---- why is it empty? ---- */
+
+/* Is it certain that these constraints leave nothing? */
+static bool is_empty(const space_def *def, const bool *use, size_t max_bytes)
+{
+    space s = {0};
+    trial t = {def, use, new_tally(def), max_bytes};
+    kw_code code = build(&t, &s, NULL);
+    if (code == KW_OK)
+        free_parts(&s);
+    free_tally(t.tally, def);
+    return code == KW_FAILED;
+}
+
+static void use_first(bool *use, size_t n, size_t of)
+{
+    for (size_t i = 0; i < of; i++)
+        use[i] = i < n;
+}
+
+/* A set of constraints that leaves nothing while each proper subset that was tried leaves something: the shortest
+ * beginning of the list that leaves nothing, less what it does not need. */
+static void find_culprits(const space_def *def, size_t max_bytes, bool *use)
+{
+    size_t lo = 1, hi = def->n_constraints;
+    while (lo < hi) {
+        size_t half = lo + (hi - lo) / 2;
+        use_first(use, half, def->n_constraints);
+        if (is_empty(def, use, max_bytes))
+            hi = half;
+        else
+            lo = half + 1;
+    }
+    use_first(use, lo, def->n_constraints);
+    for (size_t i = lo - 1; i-- > 0;) {
+        use[i] = false;
+        use[i] = !is_empty(def, use, max_bytes);
+    }
+}
+
+/* All evaluations of the only culprit failed: its error is the message. */
+static bool only_errors(const space_def *def, const bool *use, size_t culprit, size_t max_bytes, kw_error *err)
+{
+    space s = {0};
+    trial t = {def, use, new_tally(def), max_bytes};
+    if (build(&t, &s, NULL) == KW_OK)
+        free_parts(&s);
+    const space_tally *tally = &t.tally[culprit];
+    bool yes = tally->errors > 0 && tally->passed == 0 && tally->failed == 0;
+    if (yes)
+        kw_error_set(err, KW_FAILED, "no configuration is valid: the constraint '%s' fails for every combination: %s",
+                     def->constraints[culprit].text, tally->first_error);
+    free_tally(t.tally, def);
+    return yes;
+}
+
+static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *err)
+{
+    bool *use = mem_calloc(def->n_constraints + 1, sizeof *use);
+    find_culprits(def, max_bytes, use);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < def->n_constraints; i++) {
+        if (use[i]) {
+            n++;
+            last = i;
+        }
+    }
+    if (n == 1 && only_errors(def, use, last, max_bytes, err)) {
+        free(use);
+        return KW_FAILED;
+    }
+    strb names = STRB_INIT;
+    for (size_t i = 0, k = 0; i < def->n_constraints; i++)
+        if (use[i])
+            strb_printf(&names, "%s'%s'", k++ == 0 ? "" : k == n ? " and " : ", ", def->constraints[i].text);
+    free(use);
+    kw_error_set(err, KW_FAILED, "no configuration is valid: %s %s%s%s", n == 1 ? "the constraint" : "the constraints",
+                 strb_text(&names), n == 1 ? " rejects every combination" : " exclude each other",
+                 "; list more values or relax it");
+    strb_clear(&names);
+    return KW_FAILED;
+}
+
+/* ---- the public constructor ---- */
+
+static void copy_definition(space *s, const space_def *def)
+{
+    s->def = *def;
+    space_param *params = mem_alloc(def->n_params * sizeof *params);
+    space_constraint *constraints = mem_alloc(def->n_constraints * sizeof *constraints);
+    value *env = mem_alloc(def->scope_size * sizeof *env);
+    if (def->n_params)
+        memcpy(params, def->params, def->n_params * sizeof *params);
+    if (def->n_constraints)
+        memcpy(constraints, def->constraints, def->n_constraints * sizeof *constraints);
+    if (def->scope_size)
+        memcpy(env, def->env, def->scope_size * sizeof *env);
+    s->def.params = params;
+    s->def.constraints = constraints;
+    s->def.env = env;
+}
+
+kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < def->n_params; i++) {
+        if (def->params[i].n_values == 0)
+            return kw_error_set(err, KW_BAD_INPUT, "the parameter '%s' has no values; list at least one",
+                                def->params[i].name);
+        if (def->params[i].n_values >= SPACE_VARIES)
+            return kw_error_set(err, KW_BAD_INPUT, "the parameter '%s' has too many values", def->params[i].name);
+    }
+    space *s = mem_calloc(1, sizeof *s);
+    copy_definition(s, def);
+    trial t = {&s->def, NULL, new_tally(def), max_bytes ? max_bytes : DEFAULT_MAX_BYTES};
+    kw_code code = build(&t, s, err);
+    free_tally(t.tally, def);
+    if (code == KW_OK) {
+        *out = s;
+        return KW_OK;
+    }
+    if (code == KW_FAILED)
+        say_why_empty(&s->def, t.max_bytes, err);
+    s->parts = NULL;
+    s->fixed = NULL;
+    s->n_parts = 0;
+    space_free(s);
+    return code;
+}
+
+void space_free(space *s)
+{
+    if (!s)
+        return;
+    free_parts(s);
+    /* The space's own arrays; const only towards everybody else. */
+    free((void *)(uintptr_t)s->def.params);
+    free((void *)(uintptr_t)s->def.constraints);
+    free((void *)(uintptr_t)s->def.env);
+    free(s);
+}

@@ -1,0 +1,368 @@
+/* One case: the candidate runs twice on the same inputs with different surroundings, and everything around it is looked
+ * at. docs/measurement.md says why. */
+#include "tuner/worker_internal.h"
+
+#include "base/mem.h"
+#include "tuner/inputs.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What lies in outputs and temporaries, and around every buffer, before each of the two runs. 0xFF is a NaN in every
+ * float type, so that what is read without having been written spreads. */
+static const unsigned char poison_of[2] = {0xff, 0x7b};
+static const unsigned char guard_of[2] = {0xff, 0xa5};
+
+/* ---- checks, also used after timing ---- */
+
+bool run_check_guards(run *r, const buffer_set *set)
+{
+    kw_error err;
+    guard_report report;
+    if (buffers_check_guards(set, &report, &err) != KW_OK)
+        return run_device_failed(r, &err, "reading the guard bands");
+    if (!report.where)
+        return true;
+    return run_fail(r, OUTCOME_OUT_OF_BOUNDS,
+                    "wrote %s %s: %zu bytes changed in the guard band, the nearest %zu bytes %s",
+                    report.before ? "before the start of" : "past the end of", report.where->name, report.n,
+                    report.distance, report.before ? "in front of it" : "behind it");
+}
+
+bool run_check_inputs(run *r, const case_data *data, const buffer_set *set)
+{
+    for (size_t i = 0; i < set->task->n_tensors; i++) {
+        const guarded *g = &set->tensors[i];
+        if (!g->whole || set->task->tensors[i].access != TASK_IN)
+            continue;
+        kw_error err;
+        uint64_t n = 0, first = 0;
+        if (device_compare(r->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
+            return run_device_failed(r, &err, "comparing the inputs");
+        if (n > 0)
+            return run_fail(r, OUTCOME_INPUT_MODIFIED,
+                            "wrote to the input %s: %" PRIu64 " words differ, the first at byte %" PRIu64, g->name, n,
+                            first);
+    }
+    return true;
+}
+
+/* A gap between rows must be as it was before; that is writing out of bounds like any other. */
+static bool check_gaps(run *r, const case_data *data, size_t tensor, const void *got, int poison)
+{
+    const tensor_layout *l = &data->layout[tensor];
+    if (l->dense)
+        return true;
+    void *before = NULL;
+    uint64_t first = 0;
+    kw_error err;
+    if (!data->overwritten[tensor]) {
+        before = mem_try_alloc(l->bytes);
+        if (!before)
+            return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to check the gaps between rows");
+        if (device_read(r->device, data->pristine[tensor], 0, before, l->bytes, &err) != KW_OK) {
+            free(before);
+            return run_device_failed(r, &err, "reading an input");
+        }
+    }
+    uint64_t changed = verify_gaps(l, got, before, poison, &first);
+    free(before);
+    if (changed == 0)
+        return true;
+    return run_fail(r, OUTCOME_OUT_OF_BOUNDS,
+                    "wrote between the rows of %s: %" PRIu64
+                    " places that belong to no element, the first at element %" PRIu64,
+                    r->job->task->tensors[tensor].name, changed, first);
+}
+
+static bool compare_output(run *r, const case_data *data, size_t tensor, const void *got, int poison, const char *where)
+{
+    const expected *e = &data->expected[tensor];
+    const tensor_layout *l = &data->layout[tensor];
+    verify_verdict v;
+    memset(&v, 0, sizeof v);
+    if (!data->overwritten[tensor])
+        poison = -1;
+    verify_values(&e->rule, l, got, poison, e->logical, e->n, e->value, e->scale, &v);
+    if (v.wrong == 0 && e->trusted)
+        verify_trusted(&e->rule, l, got, poison, e->trusted, e->max_scale, &v);
+    r->record->worst_error = fmax(r->record->worst_error, fmin(v.worst, JOB_MAX_ERROR));
+    if (v.wrong == 0)
+        return true;
+    strb text = STRB_INIT;
+    verify_describe(r->job->task->tensors[tensor].name, l, &v, &text);
+    run_fail(r, OUTCOME_WRONG, "%s%s", where, strb_text(&text));
+    strb_clear(&text);
+    return false;
+}
+
+bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where)
+{
+    bool good = true;
+    for (size_t i = 0; i < set->task->n_tensors && good; i++) {
+        const guarded *g = &set->tensors[i];
+        const bool known = data->expected[i].known;
+        if (set->task->tensors[i].access == TASK_IN || !g->whole || (!known && data->layout[i].dense))
+            continue;
+        kw_error err;
+        void *got = mem_try_alloc(g->bytes);
+        if (!got)
+            return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to read %s", g->name);
+        if (device_read(r->device, g->whole, g->guard, got, g->bytes, &err) != KW_OK)
+            good = run_device_failed(r, &err, "reading the output");
+        good = good && (!known || compare_output(r, data, i, got, poison, where));
+        good = good && check_gaps(r, data, i, got, poison);
+        free(got);
+    }
+    return good;
+}
+
+/* ---- the trusted output ---- */
+
+static void forget_trusted(worker *w)
+{
+    if (w->trusted)
+        device_program_free(w->device, w->trusted);
+    w->trusted = NULL;
+    w->trusted_hash[0] = '\0';
+}
+
+static bool build_trusted(run *r, const plan *p)
+{
+    worker *w = r->worker;
+    strb text = STRB_INIT;
+    char hash[HASH_HEX_SIZE];
+    strb_printf(&text, "%s\n%s", r->job->trusted_options, r->job->trusted_source);
+    const char *kernels[TEMPLATE_MAX_LAUNCHES];
+    for (size_t i = 0; i < p->n_launches; i++) {
+        kernels[i] = p->launches[i].kernel;
+        strb_printf(&text, "\n%s", kernels[i]);
+    }
+    hash_hex(strb_text(&text), text.length, hash);
+    strb_clear(&text);
+    if (w->trusted && strcmp(w->trusted_hash, hash) == 0)
+        return true;
+    forget_trusted(w);
+    kw_error err;
+    device_build_info info = {.log = STRB_INIT};
+    kw_code code = device_build(r->device, r->job->trusted_source, r->job->trusted_options, kernels, p->n_launches,
+                                &w->trusted, &info, &err);
+    device_build_info_clear(&info);
+    if (code != KW_OK) {
+        w->trusted = NULL;
+        run_device_failed(r, &err, "building the trusted kernel");
+        if (r->record->outcome == OUTCOME_COMPILE_ERROR)
+            r->record->outcome = OUTCOME_LAUNCH_ERROR; /* it is not the candidate that does not compile */
+        return false;
+    }
+    memcpy(w->trusted_hash, hash, sizeof hash);
+    return true;
+}
+
+/* Its output must itself pass where the reference spoke; then it is kept as it is. */
+static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
+{
+    for (size_t i = 0; i < set->task->n_tensors; i++) {
+        const guarded *g = &set->tensors[i];
+        if (set->task->tensors[i].access == TASK_IN || !g->whole)
+            continue;
+        kw_error err;
+        void *got = mem_try_alloc(g->bytes);
+        if (!got)
+            return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to keep the trusted %s", g->name);
+        if (device_read(r->device, g->whole, g->guard, got, g->bytes, &err) != KW_OK) {
+            free(got);
+            return run_device_failed(r, &err, "reading the trusted output");
+        }
+        data->expected[i].trusted = got;
+        case_cache_grown(r->worker->cases, data, g->bytes);
+    }
+    data->trusted_done = true;
+    return true;
+}
+
+static bool run_trusted(run *r, const job_case *c, case_data *data)
+{
+    if (!build_trusted(r, &c->trusted_plan))
+        return false;
+    kw_error err;
+    buffer_set *set = buffers_new(r->device, r->job->task, data->layout, &c->trusted_plan, NULL, &err);
+    if (!set)
+        return run_device_failed(r, &err, "memory for the trusted kernel");
+    double worst = r->record->worst_error; /* the trusted kernel's error is not the candidate's */
+    bool good = true;
+    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+        good = run_device_failed(r, &err, "preparing the trusted kernel");
+    if (good && device_run(r->device, r->worker->trusted, set->launches, set->n_launches, &err) != KW_OK)
+        good = run_device_failed(r, &err, "running the trusted kernel");
+    if (good && !run_check_outputs(r, data, set, poison_of[0], "the trusted kernel is wrong itself: ")) {
+        r->record->outcome = OUTCOME_LAUNCH_ERROR;
+        good = false;
+    }
+    r->record->worst_error = worst;
+    good = good && keep_trusted(r, data, set);
+    if (r->end != JOB_LOST)
+        buffers_free(set);
+    return good;
+}
+
+/* ---- a case ---- */
+
+static void progress(void *cookie)
+{
+    run_keep_alive(cookie);
+}
+
+bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
+{
+    kw_reference_fn *reference;
+    kw_error err;
+    tensor_layout layouts[TASK_MAX_TENSORS];
+    if (!run_layouts(r, c, layouts))
+        return false;
+    if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
+        return run_fatal(r, &err);
+    if (case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err) != KW_OK) {
+        /* A device without memory for one shape may have it for others; a contradiction in the task stays. */
+        if (r->device->lost)
+            return run_device_failed(r, &err, "preparing the inputs");
+        return err.code == KW_BAD_INPUT ? run_fatal(r, &err)
+                                        : run_fail(r, OUTCOME_LAUNCH_ERROR, "preparing the inputs: %s", err.message);
+    }
+    bool wanted = c->sampled && reference && r->job->trusted_source && c->trusted_plan.n_launches > 0;
+    if (!wanted || (*out)->trusted_done)
+        return true;
+    stage s = r->stage;
+    bool good = run_trusted(r, c, *out);
+    if (good)
+        run_announce(r, s); /* that was not the candidate's time */
+    return good;
+}
+
+/* After the first run: copies on the device of what it wrote, to hold the second run against. */
+static bool keep_outputs(run *r, const buffer_set *set)
+{
+    for (size_t i = 0; i < set->task->n_tensors; i++) {
+        const guarded *g = &set->tensors[i];
+        if (set->task->tensors[i].access == TASK_IN || !g->whole)
+            continue;
+        kw_error err;
+        r->verified[i] = device_alloc(r->device, g->bytes, &err);
+        if (!r->verified[i] || device_copy(r->device, g->whole, g->guard, r->verified[i], 0, g->bytes, &err) != KW_OK)
+            return run_device_failed(r, &err, "keeping the output of the first run");
+    }
+    return true;
+}
+
+static void drop_outputs(run *r)
+{
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++) {
+        if (r->verified[i])
+            device_free(r->device, r->verified[i]);
+        r->verified[i] = NULL;
+    }
+}
+
+/* Looks closer once two runs are known to differ somewhere: gaps differ by their poison, which is no difference. */
+static bool find_difference(run *r, const case_data *data, const guarded *g, size_t tensor)
+{
+    const tensor_layout *l = &data->layout[tensor];
+    const size_t size = dtype_bytes(l->type);
+    kw_error err;
+    unsigned char *one = mem_try_alloc(g->bytes), *two = mem_try_alloc(g->bytes);
+    bool good = one && two;
+    if (!good)
+        run_fail(r, OUTCOME_NONDETERMINISTIC, "two runs on the same inputs differ in %s", g->name);
+    if (good && (device_read(r->device, r->verified[tensor], 0, one, g->bytes, &err) != KW_OK ||
+                 device_read(r->device, g->whole, g->guard, two, g->bytes, &err) != KW_OK))
+        good = run_device_failed(r, &err, "reading the output");
+    uint64_t first = 0, n = 0;
+    for (uint64_t i = 0; good && i < l->count; i++) {
+        uint64_t flat = layout_flat(l, i);
+        if (memcmp(one + flat * size, two + flat * size, size) != 0 && n++ == 0)
+            first = i;
+    }
+    if (n > 0) {
+        strb name = STRB_INIT;
+        verify_name_element(g->name, l, first, &name);
+        good = run_fail(r, OUTCOME_NONDETERMINISTIC,
+                        "two runs on the same inputs differ: %s is %.9g, then %.9g; %" PRIu64 " of %" PRIu64
+                        " elements differ (a race, or memory read that was never written)",
+                        strb_text(&name), dtype_load(l->type, one, layout_flat(l, first)),
+                        dtype_load(l->type, two, layout_flat(l, first)), n, l->count);
+        strb_clear(&name);
+    }
+    free(one);
+    free(two);
+    return good;
+}
+
+static bool same_as_first(run *r, const case_data *data, const buffer_set *set)
+{
+    for (size_t i = 0; i < set->task->n_tensors; i++) {
+        const guarded *g = &set->tensors[i];
+        if (!r->verified[i])
+            continue;
+        kw_error err;
+        uint64_t n = 0, first = 0;
+        if (device_compare(r->device, r->verified[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
+            return run_device_failed(r, &err, "comparing two runs");
+        if (n > 0 && !find_difference(r, data, g, i))
+            return false;
+    }
+    return true;
+}
+
+static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
+{
+    kw_error err;
+    if (buffers_restore(set, data, poison_of[pass], guard_of[pass], &err) != KW_OK)
+        return run_device_failed(r, &err, "preparing the buffers");
+    if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+        return run_device_failed(r, &err, "running");
+    return run_check_guards(r, set) && run_check_inputs(r, data, set);
+}
+
+static bool run_both(run *r, const case_data *data, buffer_set *set)
+{
+    if (!run_once(r, data, set, 0) || !run_check_outputs(r, data, set, poison_of[0], "") || !keep_outputs(r, set))
+        return false;
+    return run_once(r, data, set, 1) && same_as_first(r, data, set);
+}
+
+static void add_shape(run *r, const job_case *c)
+{
+    if (r->end == JOB_FATAL || !r->record->detail)
+        return;
+    strb text = STRB_INIT;
+    task_shape_print(r->job->task, &c->shape, &text);
+    for (size_t i = 0; i < r->job->task->n_scalars; i++)
+        strb_printf(&text, "%s%s=%g", text.length > 0 ? "," : "", r->job->task->scalars[i].name, c->scalars[i]);
+    strb_printf(&text, " (%s inputs): %s", distribution_name(c->dist), r->record->detail);
+    free(r->record->detail);
+    r->record->detail = strb_take(&text);
+}
+
+bool run_verify_case(run *r, const job_case *c, bool keep_output)
+{
+    case_data *data = NULL;
+    kw_error err;
+    bool good = run_case_data(r, c, c->seed, &data);
+    buffer_set *set = NULL;
+    if (good) {
+        run_announce(r, r->stage);
+        set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
+        good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
+    }
+    if (!good)
+        add_shape(r, c);
+    if (r->end == JOB_LOST)
+        return false;
+    buffers_free(set);
+    if (!good || !keep_output)
+        drop_outputs(r);
+    r->record->cases_passed += good;
+    return good;
+}

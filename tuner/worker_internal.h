@@ -1,0 +1,81 @@
+/* Inside of the worker; shared by the files worker*.c. */
+#ifndef KERNWRIGHT_TUNER_WORKER_INTERNAL_H
+#define KERNWRIGHT_TUNER_WORKER_INTERNAL_H
+
+#include "base/hash.h"
+#include "device/device.h"
+#include "device/topology.h"
+#include "tuner/job.h"
+#include "tuner/reference.h"
+#include "tuner/worker_buffers.h"
+#include "tuner/worker_cases.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct worker {
+    int out_fd;
+    topology machine;
+    device *device; /* the one opened last; kept */
+    char spec[32];
+    bool is_bound; /* to the cores near it */
+    case_cache *cases;
+    reference_cache *references;
+    /* The trusted program built last, known by its text. */
+    device_program *trusted;
+    char trusted_hash[HASH_HEX_SIZE];
+} worker;
+
+typedef enum job_end {
+    JOB_REPORTED, /* the record tells all */
+    JOB_LOST,     /* so it does, but this process must end without another call to the driver */
+    JOB_FATAL     /* no candidate's fault; run->fatal says what */
+} job_end;
+
+/* One job at work. Steps return true to go on; false when `record` (or `fatal`) has the end of it. */
+typedef struct run {
+    worker *worker;
+    device *device;
+    const job *job;
+    job_record *record;
+    device_program *program;
+    stage stage;      /* announced last */
+    int64_t start_ns; /* when the job was received */
+    int64_t announced_ns;
+    device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
+    job_end end;
+    kw_error fatal;
+} run;
+
+/* worker.c */
+void worker_send(worker *w, const char *text, size_t length);
+/* Says that a stage begins, or still goes on through no doing of the candidate: the deadline starts anew. */
+void run_announce(run *r, stage s);
+void run_keep_alive(run *r);
+
+/* worker_run.c: ends of a job. All return false. */
+bool run_fail(run *r, outcome o, const char *format, ...) KW_PRINTF(3, 4);
+bool run_fatal(run *r, const kw_error *err);
+/* A call of the device layer failed: outcome by the fault. `what` says what was being done. */
+bool run_device_failed(run *r, const kw_error *err, const char *what);
+/* Layouts of the case's tensors. Fails when the device could never hold them and the temporaries: says how much is
+ * needed and how much there is. */
+bool run_layouts(run *r, const job_case *c, tensor_layout *out);
+double run_ms(const run *r); /* since the job was received */
+
+/* worker_job.c */
+void worker_close_device(worker *w);
+job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal);
+
+/* worker_check.c */
+bool run_verify_case(run *r, const job_case *c, bool keep_output);
+bool run_check_guards(run *r, const buffer_set *set);
+bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
+bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);
+/* The case's inputs and expected values, made when they are not in the cache. */
+bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
+
+/* worker_time.c */
+bool run_time(run *r, const job_case *c);
+
+#endif

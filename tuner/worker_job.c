@@ -1,0 +1,252 @@
+/* From a job to its record: compile, verify, time. */
+#include "tuner/worker_internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_KERNELS 64
+#define LOG_BYTES 24576    /* of a build log in a detail */
+#define SOURCE_BYTES 32768 /* of the numbered source behind it */
+
+/* ---- compile ---- */
+
+/* All kernels that any case launches: which ones differs with the shape. */
+static size_t kernels_of(const job *j, const char *names[MAX_KERNELS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_cases; i++) {
+        const plan *p = &j->cases[i].plan;
+        for (size_t l = 0; l < p->n_launches; l++) {
+            size_t k = 0;
+            while (k < n && strcmp(names[k], p->launches[l].kernel) != 0)
+                k++;
+            if (k == n && n < MAX_KERNELS)
+                names[n++] = p->launches[l].kernel;
+        }
+    }
+    return n;
+}
+
+static void add_numbered_source(const char *source, strb *out)
+{
+    size_t start = out->length;
+    int number = 1;
+    for (const char *line = source; *line; number++) {
+        size_t length = strcspn(line, "\n");
+        if (out->length - start + length > SOURCE_BYTES) {
+            strb_add(out, "  ... the rest is left out\n");
+            return;
+        }
+        strb_printf(out, "%4d  ", number);
+        strb_add_n(out, line, length);
+        strb_add_char(out, '\n');
+        line += length + (line[length] == '\n');
+    }
+}
+
+static bool build_failed(run *r, const kw_error *err, const device_build_info *info)
+{
+    run_device_failed(r, err, "build");
+    if (r->record->outcome != OUTCOME_COMPILE_ERROR)
+        return false;
+    strb text = STRB_INIT;
+    strb_printf(&text, "%s\n", err->message);
+    const char *log = strb_text(&info->log);
+    size_t length = info->log.length;
+    strb_add_n(&text, log, length < LOG_BYTES ? length : LOG_BYTES);
+    if (length > LOG_BYTES)
+        strb_printf(&text, "\n... %zu more bytes of the log are left out", length - LOG_BYTES);
+    if (text.data[text.length - 1] != '\n')
+        strb_add_char(&text, '\n');
+    add_numbered_source(r->job->source, &text);
+    free(r->record->detail);
+    r->record->detail = strb_take(&text);
+    return false;
+}
+
+static bool build(run *r)
+{
+    const char *names[MAX_KERNELS];
+    size_t n = kernels_of(r->job, names);
+    kw_error err;
+    device_build_info info = {.log = STRB_INIT, .registers = -1, .spill_bytes = -1, .local_bytes = -1, .max_group = -1};
+    kw_code code = device_build(r->device, r->job->source, r->job->options, names, n, &r->program, &info, &err);
+    if (code == KW_OK) {
+        r->record->registers = info.registers;
+        r->record->spill_bytes = info.spill_bytes;
+        r->record->local_bytes = info.local_bytes;
+    } else {
+        r->program = NULL;
+        build_failed(r, &err, &info);
+    }
+    device_build_info_clear(&info);
+    return code == KW_OK;
+}
+
+/* The launches of one case against the compiled kernels; needs no memory for its tensors. */
+static bool check_args(run *r, const job_case *c)
+{
+    tensor_layout none[TASK_MAX_TENSORS];
+    memset(none, 0, sizeof none);
+    kw_error err;
+    if (buffers_check_plan(r->job->task, &c->plan, &err) != KW_OK ||
+        buffers_check_plan(r->job->task, &c->trusted_plan, &err) != KW_OK)
+        return run_fail(r, OUTCOME_LAUNCH_ERROR, "%s", err.message);
+    plan bare = c->plan;
+    memset(bare.temp_bytes, 0, sizeof bare.temp_bytes);
+    buffer_set *set = buffers_new(r->device, r->job->task, none, &bare, NULL, &err);
+    bool good = set != NULL || run_device_failed(r, &err, "arguments");
+    for (size_t i = 0; good && i < set->n_launches; i++)
+        if (device_check_args(r->device, r->program, &set->launches[i], &err) != KW_OK)
+            good = run_device_failed(r, &err, "arguments");
+    buffers_free(set);
+    return good;
+}
+
+/* A driver that compiles at the first launch of a local size does so here, on buffers of zeros, so that it is neither
+ * verified nor timed. */
+static bool launch_once(run *r, const job_case *c)
+{
+    tensor_layout layouts[TASK_MAX_TENSORS];
+    kw_error err;
+    if (c->plan.n_launches == 0)
+        return true;
+    if (!run_layouts(r, c, layouts))
+        return false;
+    buffer_set *set = buffers_new(r->device, r->job->task, layouts, &c->plan, NULL, &err);
+    if (!set)
+        return run_device_failed(r, &err, "memory for the tensors");
+    bool good = buffers_clear(set, &err) == KW_OK || run_device_failed(r, &err, "preparing the buffers");
+    if (good && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+        good = run_device_failed(r, &err, "first launch");
+    if (r->end != JOB_LOST)
+        buffers_free(set);
+    return good;
+}
+
+static bool compile(run *r)
+{
+    r->record->compile_start_ms = run_ms(r);
+    run_announce(r, STAGE_COMPILE);
+    bool good = build(r);
+    for (size_t i = 0; good && i < r->job->n_cases; i++)
+        good = check_args(r, &r->job->cases[i]);
+    if (good && device_describe(r->device)->builds_at_launch)
+        good = launch_once(r, &r->job->cases[r->job->n_cases - 1]);
+    r->record->compile_ms = run_ms(r) - r->record->compile_start_ms;
+    return good;
+}
+
+/* ---- verify and time ---- */
+
+static bool verify(run *r)
+{
+    const job *j = r->job;
+    r->record->verify_start_ms = run_ms(r);
+    bool good = true;
+    for (size_t i = 0; good && i < j->n_cases; i++) {
+        run_announce(r, i == 0 && j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
+        bool keep = j->mode == JOB_EVALUATE && i == j->n_cases - 1;
+        good = run_verify_case(r, &j->cases[i], keep);
+    }
+    r->record->verify_ms = run_ms(r) - r->record->verify_start_ms;
+    return good;
+}
+
+static bool time_last(run *r)
+{
+    r->record->time_start_ms = run_ms(r);
+    run_announce(r, STAGE_TIME);
+    bool good = run_time(r, &r->job->cases[r->job->n_cases - 1]);
+    r->record->time_ms = run_ms(r) - r->record->time_start_ms;
+    return good;
+}
+
+static bool all_stages(run *r)
+{
+    job_mode mode = r->job->mode;
+    if (!compile(r))
+        return false;
+    if ((mode == JOB_VERIFY || mode == JOB_EVALUATE) && !verify(r))
+        return false;
+    return (mode != JOB_EVALUATE && mode != JOB_TIME) || time_last(r);
+}
+
+/* ---- the job ---- */
+
+/* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
+static void bind_near_device(worker *w, const job *j)
+{
+    const device_info *info = device_describe(w->device);
+    if (w->is_bound || j->mode == JOB_COMPILE || info->limits.is_cpu || !info->pci[0])
+        return;
+    kw_error err;
+    w->is_bound = true;
+    if (topology_bind_to_node(topology_node_of_pci(info->pci), &err) != KW_OK)
+        log_debug("worker: %s", err.message);
+}
+
+/* The device of the job, opened when it is not the one of the job before. */
+static kw_code use_device(worker *w, const char *spec, kw_error *err)
+{
+    if (w->device && strcmp(w->spec, spec) == 0)
+        return KW_OK;
+    if (strlen(spec) >= sizeof w->spec)
+        return kw_error_set(err, KW_BAD_INPUT, "\"%.40s...\" names no device", spec);
+    worker_close_device(w);
+    kw_code code = device_open(spec, &w->device, err);
+    if (code != KW_OK) {
+        w->device = NULL;
+        return code;
+    }
+    strcpy(w->spec, spec);
+    w->cases = case_cache_new(w->device);
+    return KW_OK;
+}
+
+void worker_close_device(worker *w)
+{
+    case_cache_free(w->cases);
+    w->cases = NULL;
+    if (w->trusted)
+        device_program_free(w->device, w->trusted);
+    w->trusted = NULL;
+    w->trusted_hash[0] = '\0';
+    device_close(w->device);
+    w->device = NULL;
+    w->is_bound = false;
+    w->spec[0] = '\0';
+}
+
+static void clean_up(run *r)
+{
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        if (r->verified[i])
+            device_free(r->device, r->verified[i]);
+    if (r->program)
+        device_program_free(r->device, r->program);
+}
+
+job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
+{
+    memset(record, 0, sizeof *record);
+    record->registers = record->spill_bytes = record->local_bytes = -1;
+    run r = {.worker = w, .job = j, .record = record, .start_ns = clock_now_ns(), .end = JOB_REPORTED};
+    if (use_device(w, j->device, fatal) != KW_OK)
+        return JOB_FATAL;
+    r.device = w->device;
+    bind_near_device(w, j);
+    if (all_stages(&r)) {
+        record->outcome = OUTCOME_OK;
+        record->stage = STAGE_DONE;
+    }
+    if (r.end == JOB_FATAL)
+        *fatal = r.fatal;
+    if (r.end != JOB_LOST)
+        clean_up(&r);
+    return r.end;
+}

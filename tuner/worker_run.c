@@ -1,0 +1,100 @@
+/* How a job ends, and what is said while it runs. */
+#include "tuner/worker_internal.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define KEEP_ALIVE_NS 200000000 /* between two announcements of the same stage */
+
+double run_ms(const run *r)
+{
+    return (double)(clock_now_ns() - r->start_ns) / 1e6;
+}
+
+void run_announce(run *r, stage s)
+{
+    strb line = STRB_INIT;
+    job_stage_print(r->job->id, s, &line);
+    r->stage = s;
+    r->announced_ns = clock_now_ns();
+    worker_send(r->worker, line.data, line.length);
+    strb_clear(&line);
+}
+
+void run_keep_alive(run *r)
+{
+    if (clock_now_ns() - r->announced_ns > KEEP_ALIVE_NS)
+        run_announce(r, r->stage);
+}
+
+bool run_fail(run *r, outcome o, const char *format, ...)
+{
+    strb text = STRB_INIT;
+    va_list args;
+    va_start(args, format);
+    strb_vprintf(&text, format, args);
+    va_end(args);
+    r->record->outcome = o;
+    r->record->stage = r->stage;
+    free(r->record->detail);
+    r->record->detail = strb_take(&text);
+    return false;
+}
+
+bool run_fatal(run *r, const kw_error *err)
+{
+    r->end = JOB_FATAL;
+    r->fatal = *err;
+    return false;
+}
+
+/* A lost device is what a segmentation fault is on a CPU: an illegal access, a watchdog, a reset. */
+bool run_device_failed(run *r, const kw_error *err, const char *what)
+{
+    outcome o = OUTCOME_LAUNCH_ERROR;
+    switch (device_last_fault(r->device)) {
+    case DEVICE_FAULT_BUILD:
+        o = OUTCOME_COMPILE_ERROR;
+        break;
+    case DEVICE_FAULT_DOES_NOT_FIT:
+        o = OUTCOME_DOES_NOT_FIT;
+        break;
+    case DEVICE_FAULT_LOST:
+        r->end = JOB_LOST;
+        o = OUTCOME_CRASH;
+        break;
+    case DEVICE_FAULT_NONE:
+    case DEVICE_FAULT_MEMORY:
+    case DEVICE_FAULT_LAUNCH:
+        break;
+    }
+    return run_fail(r, o, "%s: %s", what, err->message);
+}
+
+bool run_layouts(run *r, const job_case *c, tensor_layout *out)
+{
+    kw_error err;
+    for (size_t i = 0; i < r->job->task->n_tensors; i++)
+        if (layout_of(r->job->task, &r->job->types, &c->shape, i, &out[i], &err) != KW_OK)
+            return run_fatal(r, &err);
+    const device_limits *limits = &device_describe(r->device)->limits;
+    buffer_need need = buffers_need(r->job->task, out, &c->plan);
+    strb wanted = STRB_INIT, there = STRB_INIT;
+    bool good = true;
+    if (limits->max_alloc_bytes > 0 && need.largest > (uint64_t)limits->max_alloc_bytes) {
+        bytes_print(need.largest, &wanted);
+        bytes_print((uint64_t)limits->max_alloc_bytes, &there);
+        good = run_fail(r, OUTCOME_LAUNCH_ERROR, "%s needs %s, the device allows %s in one buffer", need.largest_name,
+                        strb_text(&wanted), strb_text(&there));
+    } else if (limits->global_mem_bytes > 0 && need.tensors + need.temps > (uint64_t)limits->global_mem_bytes) {
+        bytes_print(need.tensors + need.temps, &wanted);
+        bytes_print((uint64_t)limits->global_mem_bytes, &there);
+        good = run_fail(r, OUTCOME_LAUNCH_ERROR, "tensors and temporaries need %s, the device has %s",
+                        strb_text(&wanted), strb_text(&there));
+    }
+    strb_clear(&wanted);
+    strb_clear(&there);
+    return good;
+}
