@@ -275,12 +275,34 @@ static void variants(void **state)
     task_free(t);
 }
 
+/* docs/results.md is what people and other programs go by. */
+static void the_page_names_everything(void **state)
+{
+    (void)state;
+    size_t n;
+    char *page = read_text("docs/results.md", &n), quoted[64];
+    for (int i = 0; i < STORE_COLUMNS; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", store_columns[i].name);
+        assert_has(page, quoted);
+    }
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", outcome_name((outcome)i));
+        assert_has(page, quoted);
+    }
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", stage_name((stage)i));
+        assert_has(page, quoted);
+    }
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back), cmocka_unit_test(long_texts),
         cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),       cmocka_unit_test(facts),
         cmocka_unit_test(variants),
+        cmocka_unit_test(the_page_names_everything),
     };
     return cmocka_run_group_tests_name("store", tests, make_folder, remove_folder);
 }
