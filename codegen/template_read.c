@@ -174,7 +174,7 @@ static kw_code read_options(template_reader *r)
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, "options", &j, r->err);
-    r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof *r->p->options);
+    r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof(struct body *));
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("options[%zu]", i);
         if (json_kind_of(json_at(j, i)) != JSON_STRING)
