@@ -174,9 +174,9 @@ static kw_code add_body(template_reader *r, const char *text, size_t length, con
     kw_code code = check_encoding(r, text, length, path, line, directives);
     if (code != KW_OK)
         return code;
-    const struct body *b =
-        directives ? body_parse(p->memory, text, length, path, line, p->scope, (body_names){r->known}, r->err)
-                   : body_literal(p->memory, text, length);
+    const struct body *b = directives ? body_parse(p->memory, text, length, path, line, p->scope,
+                                                   (body_names){r->known, r->n_known}, r->err)
+                                      : body_literal(p->memory, text, length);
     if (b == NULL)
         return KW_BAD_INPUT;
     p->bodies[p->n_bodies++] = b;
@@ -382,8 +382,8 @@ static kw_code parse_parts(template *p, const char *text, size_t length, kw_erro
     }
     if (code != KW_OK)
         return code;
-    template_reader r = {
-        p, p->front, {p->path, parts.json_text, parts.json_length, parts.line, parts.column}, NULL, err};
+    template_reader r = {.p = p, .front = p->front, .err = err};
+    r.where = (locate){p->path, parts.json_text, parts.json_length, parts.line, parts.column};
     code = template_read_front(&r);
     if (code == KW_OK)
         code = template_read_launches(&r);
