@@ -73,7 +73,7 @@ say = @$(if $(V),:,printf '  %-4s %s\n' $(1) $(2))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind format lint help clean install bundle tests FORCE
+.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind golden format lint help clean install bundle tests FORCE
 
 ## all: the library (static and shared) and the program; what plain `make` does
 all: modules $(STATIC) $(BUILD)/libkernwright.so $(PROGRAM)
@@ -227,6 +227,10 @@ bench: all
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh
+
+## golden: writes the expected texts in tests/golden and the examples in templates/FORMAT.md anew
+golden: $(BUILD)/tests/test_golden
+	@$(TEST_ENV) $< --update
 
 ## format: clang-format over all C files
 format:
