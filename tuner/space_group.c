@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SAMPLES 192        /* evaluations for one estimate */
-#define CUT_SAMPLES 24     /* per variable, to find out whether a term short-circuits */
+#define GUARD_SAMPLES 24   /* to find out whether a term may be decided early */
 #define SCRATCH_UNTIL 512  /* evaluations between two clearings of the scratch memory */
 
 size_t space_group_domain(const space_group *g, size_t var)
@@ -303,19 +303,22 @@ static void estimate_pass_rate(space_group *g, space_group_term *t)
     t->pass_rate = ((double)passed + 0.5) / ((double)n + 0.5);
 }
 
-/* Can the term be decided while one of its variables is unknown? (It then need not be carried further.) */
-static void find_short_circuits(space_group *g, space_group_term *t)
+bool space_group_may_decide(space_group *g, size_t term, const bool *assigned)
 {
+    space_group_term *t = &g->terms[term];
     double combinations = combinations_of(g, t->vars, t->n_vars);
-    for (size_t k = 0; k < t->n_vars && !t->short_circuits; k++) {
-        for (size_t i = 0; i < CUT_SAMPLES && !t->short_circuits; i++) {
-            bool truth;
-            set_sample(g, t->vars, t->n_vars, combinations > SAMPLES ? combinations : 2.0 * SAMPLES, i);
-            g->env[space_group_slot(g, t->vars[k])] = value_none();
-            t->short_circuits = expr_eval_truth(t->term->test, g->env, &truth, NULL) == KW_OK;
-        }
+    if (combinations <= SAMPLES) /* random ones here, whatever the number */
+        combinations = 2.0 * SAMPLES;
+    for (size_t i = 0; i < GUARD_SAMPLES && !t->short_circuits; i++) {
+        bool truth;
+        set_sample(g, t->vars, t->n_vars, combinations, i);
+        for (size_t k = 0; k < t->n_vars; k++)
+            if (!assigned[t->vars[k]])
+                g->env[space_group_slot(g, t->vars[k])] = value_none();
+        t->short_circuits = expr_eval_truth(t->term->test, g->env, &truth, NULL) == KW_OK;
     }
     clear_sample(g, t->vars, t->n_vars);
+    return t->short_circuits;
 }
 
 /* ---- a group from a problem ---- */
@@ -331,7 +334,6 @@ static void add_group_terms(space_group *g, size_t number)
         t->term = &p->terms[i];
         t->n_vars = find_vars(g, t->term->test, &t->vars);
         estimate_pass_rate(g, t);
-        find_short_circuits(g, t);
     }
 }
 

@@ -35,7 +35,7 @@ typedef struct space_group_term {
     const space_term *term;
     size_t *vars;
     size_t n_vars;
-    bool short_circuits; /* may be decided before all its variables are known */
+    bool short_circuits; /* some evaluations need fewer variables than it has; found on the way */
     double pass_rate;    /* estimated */
     /* Frontiers already asked for, by the set of its variables that are assigned (terms of at most 64 variables). */
     struct space_known_frontier {
@@ -67,6 +67,10 @@ void space_group_free(space_group *g);
 space_frontier space_group_frontier(space_group *g, size_t term, const bool *assigned);
 /* The same within an expression; the result lies in the group's memory. */
 space_frontier space_group_inner_frontier(space_group *g, const expr *e, const bool *assigned);
+
+/* Is the term decided for some values of the assigned variables, whatever the others are? Found by sampling; once true
+ * for a term, true for good. */
+bool space_group_may_decide(space_group *g, size_t term, const bool *assigned);
 
 /* Evaluates and numbers; never SPACE_ANY. */
 uint32_t space_group_number(space_group *g, size_t sub, const value *env);

@@ -18,8 +18,6 @@ typedef struct space_step {
     size_t n_inputs;
     size_t *inputs;    /* positions in the tuple */
     size_t *strides;   /* in the table */
-    size_t n_levels;
-    size_t *levels;    /* whose variables the expression uses (assigned ones, the new one included) */
     uint32_t *table;   /* NULL: none */
     size_t base;       /* of the state at hand */
 } space_step;
