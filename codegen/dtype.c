@@ -8,10 +8,10 @@ typedef struct type_facts {
     const char *name;
     size_t bytes;
     bool is_float, is_signed;
-    int digits;                      /* bits of magnitude that are all exact */
-    const char *scalar[2];           /* by language */
-    const char *vector[2];           /* stem of vector types */
-    const char *suffix[2];           /* of literals; NULL: written as a cast */
+    int digits;            /* bits of magnitude that are all exact */
+    const char *scalar[2]; /* by language */
+    const char *vector[2]; /* stem of vector types */
+    const char *suffix[2]; /* of literals; NULL: written as a cast */
 } type_facts;
 
 static const type_facts facts[] = {
@@ -102,7 +102,7 @@ static uint16_t half_from_double(double x)
     int exponent;
     frexp(magnitude, &exponent);
     if (magnitude < 0x1p-14)
-        exponent = -13; /* subnormal or zero: fixed unit of 2^-24 */
+        exponent = -13;                                          /* subnormal or zero: fixed unit of 2^-24 */
     int units = (int)nearbyint(ldexp(magnitude, 11 - exponent)); /* up to 2048: carries into the exponent */
     return sign | (uint16_t)(units + ((exponent + 13) << 10));
 }
@@ -126,18 +126,30 @@ double dtype_load(dtype t, const void *base, size_t index)
     memset(&u, 0, sizeof u);
     memcpy(&u, p, dtype_bytes(t));
     switch (t) {
-    case DTYPE_F16: return half_to_double(u.h);
-    case DTYPE_F32: return (double)u.f;
-    case DTYPE_F64: return u.d;
-    case DTYPE_I8: return u.i8;
-    case DTYPE_U8: return u.u8;
-    case DTYPE_I16: return u.i16;
-    case DTYPE_U16: return u.u16;
-    case DTYPE_I32: return u.i32;
-    case DTYPE_U32: return u.u32;
-    case DTYPE_I64: return (double)u.i64;
-    case DTYPE_U64: return (double)u.u64;
-    case DTYPE_NONE: break;
+    case DTYPE_F16:
+        return half_to_double(u.h);
+    case DTYPE_F32:
+        return (double)u.f;
+    case DTYPE_F64:
+        return u.d;
+    case DTYPE_I8:
+        return u.i8;
+    case DTYPE_U8:
+        return u.u8;
+    case DTYPE_I16:
+        return u.i16;
+    case DTYPE_U16:
+        return u.u16;
+    case DTYPE_I32:
+        return u.i32;
+    case DTYPE_U32:
+        return u.u32;
+    case DTYPE_I64:
+        return (double)u.i64;
+    case DTYPE_U64:
+        return (double)u.u64;
+    case DTYPE_NONE:
+        break;
     }
     return 0;
 }
@@ -175,8 +187,10 @@ void dtype_store(dtype t, void *base, size_t index, double x)
         uint32_t b32 = (uint32_t)bits;
         uint16_t b16 = (uint16_t)bits;
         uint8_t b8 = (uint8_t)bits;
-        const void *from = f->bytes == 8 ? (void *)&bits : f->bytes == 4 ? (void *)&b32 : f->bytes == 2 ? (void *)&b16
-                                                                                                      : (void *)&b8;
+        const void *from = f->bytes == 8   ? (void *)&bits
+                           : f->bytes == 4 ? (void *)&b32
+                           : f->bytes == 2 ? (void *)&b16
+                                           : (void *)&b8;
         memcpy(p, from, f->bytes);
     }
 }

@@ -1,13 +1,10 @@
-/* Tree -> C. Every subexpression has a kind that is known when it is printed: an integer, a real, or a "number", whose
- * kind depends on the operands (7 / 2 is a real, 8 / 2 an integer) and which is a small tagged struct at run time. */
+/* Tree -> C. Each subexpression is printed by its kind (expr_c_kind.c), with a conversion where another is needed. */
 #include "codegen/expr_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define MAX_C_TEXT 65536 /* the middle of a chain and `or` print an operand twice */
-
-typedef enum c_kind { KIND_INT, KIND_REAL, KIND_NUMBER, KIND_NONE /* no C for it; the error is set */ } c_kind;
 
 typedef struct printer {
     const expr_c_names *names;
@@ -31,100 +28,13 @@ static void refuse(printer *p, const expr *e, const char *why)
     p->failed = true;
 }
 
-/* ---- kinds ---- */
-
-static c_kind kind_of(printer *p, const expr *e);
-
-/* The kind of a value that is one of several. */
-static c_kind join(printer *p, const expr *e, size_t first)
-{
-    c_kind all = kind_of(p, e->kids[first]);
-    for (size_t i = first + 1; i < e->n; i++) {
-        c_kind k = kind_of(p, e->kids[i]);
-        if (k != all && all != KIND_NONE)
-            all = k == KIND_NONE ? KIND_NONE : KIND_NUMBER;
-    }
-    return all;
-}
-
-static c_kind arithmetic_kind(printer *p, const expr *e)
-{
-    c_kind a = kind_of(p, e->kids[0]), b = kind_of(p, e->kids[1]);
-    if (a == KIND_NONE || b == KIND_NONE)
-        return KIND_NONE;
-    if (a == KIND_REAL || b == KIND_REAL)
-        return KIND_REAL;
-    return a == KIND_INT && b == KIND_INT && e->op != OP_DIV ? KIND_INT : KIND_NUMBER;
-}
-
-static c_kind none(printer *p, const expr *e, const char *why)
-{
-    refuse(p, e, why);
-    return KIND_NONE;
-}
-
-static c_kind call_kind(printer *p, const expr *e)
-{
-    switch ((int)e->op) {
-    case OP_ABS:
-        return kind_of(p, e->kids[0]);
-    case OP_CEIL_DIV:
-    case OP_ROUND_UP:
-    case OP_IS_POW2:
-        return KIND_INT;
-    case OP_LOG2:
-        return KIND_NUMBER;
-    case OP_MIN:
-    case OP_MAX:
-        return e->n > 1 ? join(p, e, 0) : none(p, e, "a list");
-    default:
-        return none(p, e, expr_op_symbol(e->op));
-    }
-}
-
 static c_kind kind_of(printer *p, const expr *e)
 {
-    switch (e->kind) {
-    case NODE_CONST:
-        if (!value_is_number(e->constant))
-            return none(p, e, value_kind_name(e->constant.kind));
-        return e->constant.kind == VALUE_REAL ? KIND_REAL : KIND_INT;
-    case NODE_SLOT:
-        return p->names->is_real && p->names->is_real(e->slot, p->names->cookie) ? KIND_REAL : KIND_INT;
-    case NODE_UNARY:
-        return e->op == OP_NOT ? KIND_INT : kind_of(p, e->kids[0]);
-    case NODE_BINARY:
-        return e->op == OP_POW ? none(p, e, "**") : arithmetic_kind(p, e);
-    case NODE_COMPARE:
-        return KIND_INT;
-    case NODE_AND:
-    case NODE_OR:
-        return join(p, e, 0);
-    case NODE_IF:
-        return join(p, e, 1);
-    case NODE_CALL:
-        return call_kind(p, e);
-    case NODE_LOCAL:
-    case NODE_LIST:
-    case NODE_INDEX:
-    case NODE_COMPREHENSION:
-        break;
-    }
-    return none(p, e, e->kind == NODE_INDEX ? "an item of a list" : "a list");
-}
-
-/* Always 0 or 1? */
-static bool is_condition(const expr *e)
-{
-    if (e->kind == NODE_AND || e->kind == NODE_OR) {
-        for (size_t i = 0; i < e->n; i++) {
-            if (!is_condition(e->kids[i]))
-                return false;
-        }
-        return true;
-    }
-    return e->kind == NODE_COMPARE || (e->kind == NODE_UNARY && e->op == OP_NOT) ||
-           (e->kind == NODE_CALL && e->op == OP_IS_POW2) || (e->kind == NODE_CONST && e->constant.kind == VALUE_BOOL);
+    c_refusal refusal = {NULL, NULL};
+    c_kind kind = expr_c_kind(e, p->names, &refusal);
+    if (kind == KIND_NONE)
+        refuse(p, refusal.node, refusal.why);
+    return kind;
 }
 
 /* ---- pieces ---- */
@@ -161,14 +71,14 @@ static void print_helper(printer *p, c_kind kind, const char *name, const expr *
     add(p, ")");
 }
 
+/* Large ones behind a call, because a comparison with a value that the compiler knows to be smaller is a warning. */
 static void print_int_constant(printer *p, int64_t i)
 {
+    const char *prefix = p->names->prefix;
     if (i == INT64_MIN)
-        strb_printf(p->out, "%sint(-INT64_C(9223372036854775807) - 1)", p->names->prefix);
-    else if (i == INT64_MAX)
-        strb_printf(p->out, "%sint(INT64_C(9223372036854775807))", p->names->prefix);
+        strb_printf(p->out, "%sint(-INT64_C(9223372036854775807) - 1)", prefix);
     else if (i > INT32_MAX || i < -INT32_MAX)
-        strb_printf(p->out, i < 0 ? "(-INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", i < 0 ? -i : i);
+        strb_printf(p->out, "%sint(%sINT64_C(%" PRId64 "))", prefix, i < 0 ? "-" : "", i < 0 ? -i : i);
     else
         strb_printf(p->out, i < 0 ? "(%" PRId64 ")" : "%" PRId64, i);
 }
@@ -186,8 +96,12 @@ static void print_constant(printer *p, value v)
 
 static const char *arithmetic_name(expr_op op)
 {
-    return op == OP_ADD ? "add" : op == OP_SUB ? "sub" : op == OP_MUL ? "mul" : op == OP_DIV ? "div"
-                      : op == OP_MOD ? "mod" : "floor_div";
+    return op == OP_ADD   ? "add"
+           : op == OP_SUB ? "sub"
+           : op == OP_MUL ? "mul"
+           : op == OP_DIV ? "div"
+           : op == OP_MOD ? "mod"
+                          : "floor_div";
 }
 
 /* max(a, b, c) is max(max(a, b), c) */
@@ -269,7 +183,7 @@ static void print_logic_value(printer *p, const expr *e, size_t i, c_kind kind)
 /* The value as it comes, of the kind that kind_of says. */
 static void print_natural(printer *p, const expr *e, c_kind kind)
 {
-    if (is_condition(e) && e->kind != NODE_CONST) {
+    if (expr_c_is_condition(e) && e->kind != NODE_CONST) {
         strb_printf(p->out, "%sint(", p->names->prefix);
         print_truth(p, e);
         add(p, ")");
@@ -522,8 +436,8 @@ kw_code expr_print_c(const expr *e, const value *known, const expr_c_names *name
     size_t start = out->length;
     bool is_real = false, done = false;
     if (folded) {
-        printer p = {.names = names, .source = folded->code->source, .out = out, .limit = start + MAX_C_TEXT,
-                     .err = err};
+        printer p = {
+            .names = names, .source = folded->code->source, .out = out, .limit = start + MAX_C_TEXT, .err = err};
         print_wanted(&p, folded, &is_real);
         done = !p.failed;
     }

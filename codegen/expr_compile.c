@@ -13,8 +13,8 @@ typedef struct compiler {
     size_t n, capacity, node_capacity;
     value *constants;
     size_t n_constants, constant_capacity;
-    uint32_t top, most;               /* temps in use, and the most ever */
-    uint32_t local[EXPR_MAX_DEPTH];   /* temp of the variable of each level */
+    uint32_t top, most;             /* temps in use, and the most ever */
+    uint32_t local[EXPR_MAX_DEPTH]; /* temp of the variable of each level */
     expr_code *code;
 } compiler;
 
@@ -35,7 +35,7 @@ static uint32_t temp(compiler *c, uint32_t n)
 static size_t emit(compiler *c, const expr *e, expr_op op, uint32_t dst, uint32_t a, uint32_t b)
 {
     c->instrs = mem_grow(c->instrs, &c->capacity, c->n + 1, sizeof *c->instrs);
-    c->nodes = mem_grow(c->nodes, &c->node_capacity, c->n + 1, sizeof *c->nodes);
+    c->nodes = mem_grow(c->nodes, &c->node_capacity, c->n + 1, sizeof(expr *));
     c->instrs[c->n] = (instr){(uint16_t)op, (uint16_t)dst, a, b};
     c->nodes[c->n] = e;
     return c->n++;
@@ -65,9 +65,9 @@ static bool constant_number(const expr *e, value *out)
         return value_is_number(*out);
     }
     if (e->kind == NODE_UNARY)
-        return constant_number(e->kids[0], &a) && op_apply1(&context, e->op, a, out);
+        return constant_number(e->kids[0], &a) && expr_op_apply1(&context, e->op, a, out);
     return e->kind == NODE_BINARY && constant_number(e->kids[0], &a) && constant_number(e->kids[1], &b) &&
-           op_apply2(&context, e->op, a, b, out);
+           expr_op_apply2(&context, e->op, a, b, out);
 }
 
 static bool is_leaf(compiler *c, expr *e, uint32_t *where)
@@ -279,7 +279,7 @@ kw_code expr_finish(arena *a, expr *root, const expr_source *source, language la
     code->n_temps = c.most;
     code->constants = keep(a, c.constants, c.n_constants * sizeof *c.constants);
     code->instrs = keep(a, c.instrs, c.n * sizeof *c.instrs);
-    code->nodes = keep(a, c.nodes, c.n * sizeof *c.nodes);
+    code->nodes = keep(a, c.nodes, c.n * sizeof(expr *));
     if (c.most > EXPR_MAX_TEMPS)
         return expr_source_error(source, 0, err, "the expression is too complicated to evaluate");
     give_text(a, root, source);

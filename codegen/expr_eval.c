@@ -9,8 +9,8 @@ typedef struct machine {
     const value *space[3]; /* by SPACE_ */
     value *temps;
     op_context ops;
-    uint32_t failed;       /* instruction that failed */
-    bool unknown;          /* it failed because a slot has no value */
+    uint32_t failed; /* instruction that failed */
+    bool unknown;    /* it failed because a slot has no value */
 } machine;
 
 /* Integers below 2^32 divide about twice as fast in 32 bits, and need no care for signs. */
@@ -50,7 +50,7 @@ static bool divide(expr_op op, int64_t a, int64_t b, value *out)
 
 static bool truth(const value *v)
 {
-    return v->kind == VALUE_BOOL ? v->as.boolean : v->kind == VALUE_INT ? v->as.integer != 0 : op_truth(*v);
+    return v->kind == VALUE_BOOL ? v->as.boolean : v->kind == VALUE_INT ? v->as.integer != 0 : expr_op_truth(*v);
 }
 
 /* One step of a `for` of a comprehension; sets *done after the last item. */
@@ -81,35 +81,37 @@ static const value *fetch(const machine *m, uint32_t operand)
     return m->space[operand & 3] + (operand >> 2);
 }
 
-#define BOTH_INT (a->kind == VALUE_INT && b->kind == VALUE_INT)
-#define SET_INT(x) (dst->as.integer = (x), dst->kind = VALUE_INT)
-#define SET_BOOL(x) (dst->as.boolean = (x), dst->kind = VALUE_BOOL)
-#define COMPARE(op)                                                                                                   \
-    if (BOTH_INT) {                                                                                                   \
-        bool holds = a->as.integer op b->as.integer;                                                                  \
-        SET_BOOL(holds);                                                                                              \
-        continue;                                                                                                     \
-    }                                                                                                                 \
+/* The short cuts end with `continue`; `break` leads to the long way. */
+#define BOTH_INT (b = fetch(m, in->b), a->kind == VALUE_INT && b->kind == VALUE_INT)
+#define COMPARE(op) \
+    if (BOTH_INT) { \
+        dst->as.boolean = a->as.integer op b->as.integer; \
+        dst->kind = VALUE_BOOL; \
+        continue; \
+    } \
     break
-#define ARITHMETIC(builtin)                                                                                           \
-    if (BOTH_INT && !builtin(a->as.integer, b->as.integer, &r)) {                                                     \
-        SET_INT(r);                                                                                                   \
-        continue;                                                                                                     \
-    }                                                                                                                 \
+#define ARITHMETIC(builtin) \
+    if (BOTH_INT && !builtin(a->as.integer, b->as.integer, &r)) { \
+        dst->as.integer = r; \
+        dst->kind = VALUE_INT; \
+        continue; \
+    } \
     break
 
 /* The rest of the operations; false on failure. */
-static bool slow(machine *m, const instr *in, const value *a, const value *b, value *dst, uint32_t *pc)
+static bool slow(machine *m, const instr *in, uint32_t *pc)
 {
+    value *dst = m->temps + in->dst;
+    const value *a = fetch(m, in->a);
     bool done = false;
     switch ((int)in->op) {
     case OP_RANGE:
-        return op_range(&m->ops, a[0], a[1], a[2], dst);
+        return expr_op_range(&m->ops, a[0], a[1], a[2], dst);
     case OP_LIST_NEW:
         *dst = (value){.kind = VALUE_LIST};
         return true;
     case OP_LIST_PUSH:
-        return a->kind != VALUE_NONE && op_list_push(&m->ops, dst, *a);
+        return a->kind != VALUE_NONE && expr_op_list_push(&m->ops, dst, *a);
     case OP_NEXT:
         if (!next_item(m, dst, &done))
             return false;
@@ -124,8 +126,8 @@ static bool slow(machine *m, const instr *in, const value *a, const value *b, va
         break;
     }
     if (in->op <= OP_LIST)
-        return op_apply1(&m->ops, (expr_op)in->op, *a, dst);
-    return op_apply2(&m->ops, (expr_op)in->op, *a, *b, dst);
+        return expr_op_apply1(&m->ops, (expr_op)in->op, *a, dst);
+    return expr_op_apply2(&m->ops, (expr_op)in->op, *a, *fetch(m, in->b), dst);
 }
 
 static bool run(machine *m, const instr *code, uint32_t from, uint32_t to)
@@ -135,46 +137,52 @@ static bool run(machine *m, const instr *code, uint32_t from, uint32_t to)
         const instr *in = &code[pc++];
         value *dst = m->temps + in->dst;
         const value *a = fetch(m, in->a);
-        const value *b = a;
+        const value *b;
         int64_t r;
-        if (in->op == OP_JUMP) {
-            pc = in->b;
-            continue;
-        }
-        if (in->op == OP_JUMP_IF_FALSE || in->op == OP_JUMP_IF_TRUE) {
-            if (a->kind != VALUE_NONE) {
-                if (truth(a) == (in->op == OP_JUMP_IF_TRUE))
-                    pc = in->b;
-                continue;
-            }
-        } else if (in->op >= OP_ADD && in->op <= OP_INDEX) {
-            b = fetch(m, in->b);
-        }
         switch ((int)in->op) {
-        case OP_ADD: ARITHMETIC(__builtin_add_overflow);
-        case OP_SUB: ARITHMETIC(__builtin_sub_overflow);
-        case OP_MUL: ARITHMETIC(__builtin_mul_overflow);
+        case OP_ADD:
+            ARITHMETIC(__builtin_add_overflow);
+        case OP_SUB:
+            ARITHMETIC(__builtin_sub_overflow);
+        case OP_MUL:
+            ARITHMETIC(__builtin_mul_overflow);
         case OP_DIV:
         case OP_FLOOR_DIV:
         case OP_MOD:
             if (BOTH_INT && divide((expr_op)in->op, a->as.integer, b->as.integer, dst))
                 continue;
             break;
-        case OP_LT: COMPARE(<);
-        case OP_LE: COMPARE(<=);
-        case OP_GT: COMPARE(>);
-        case OP_GE: COMPARE(>=);
-        case OP_EQ: COMPARE(==);
-        case OP_NE: COMPARE(!=);
+        case OP_LT:
+            COMPARE(<);
+        case OP_LE:
+            COMPARE(<=);
+        case OP_GT:
+            COMPARE(>);
+        case OP_GE:
+            COMPARE(>=);
+        case OP_EQ:
+            COMPARE(==);
+        case OP_NE:
+            COMPARE(!=);
         case OP_MOVE:
             *dst = *a;
             if (a->kind != VALUE_NONE)
                 continue;
             break;
+        case OP_JUMP:
+            pc = in->b;
+            continue;
+        case OP_JUMP_IF_FALSE:
+        case OP_JUMP_IF_TRUE:
+            if (a->kind == VALUE_NONE)
+                break;
+            if (truth(a) == (in->op == OP_JUMP_IF_TRUE))
+                pc = in->b;
+            continue;
         default:
             break;
         }
-        if (!slow(m, in, a, b, dst, &pc)) {
+        if (!slow(m, in, &pc)) {
             m->failed = (uint32_t)(in - code);
             return false;
         }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MAX_CONSTANT_ITEMS 256
+
 typedef struct folder {
     arena *memory;
     const value *env;
@@ -27,7 +29,7 @@ static bool is_closed(const folder *f, const expr *e)
 
 static expr *constant(folder *f, value v)
 {
-    expr *e = node_new(f->memory, NODE_CONST, 0);
+    expr *e = expr_node_new(f->memory, NODE_CONST, 0);
     e->constant = value_copy(v, f->memory);
     return e;
 }
@@ -35,7 +37,7 @@ static expr *constant(folder *f, value v)
 /* The node without its kids. */
 static expr *shell(folder *f, const expr *e, size_t n)
 {
-    expr *copy = node_new(f->memory, e->kind, n);
+    expr *copy = expr_node_new(f->memory, e->kind, n);
     copy->op = e->op;
     copy->slot = e->slot;
     if (e->name)
@@ -59,6 +61,25 @@ static expr *shell(folder *f, const expr *e, size_t n)
     return copy;
 }
 
+/* What the parser writes as one constant must be one here too: -(3), [1, 2]. */
+static expr *as_parsed(folder *f, expr *e)
+{
+    bool is_number = e->kind == NODE_UNARY && e->op == OP_NEG && e->kids[0]->kind == NODE_CONST;
+    if (is_number && e->kids[0]->constant.kind == VALUE_REAL)
+        return constant(f, value_real(-e->kids[0]->constant.as.real));
+    if (is_number && e->kids[0]->constant.kind == VALUE_INT && e->kids[0]->constant.as.integer != INT64_MIN)
+        return constant(f, value_int(-e->kids[0]->constant.as.integer));
+    if (e->kind != NODE_LIST)
+        return e;
+    value *items = arena_alloc(f->memory, e->n * sizeof *items);
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->kids[i]->kind != NODE_CONST)
+            return e;
+        items[i] = e->kids[i]->constant;
+    }
+    return constant(f, (value){.kind = VALUE_LIST, .as.list = {items, e->n}});
+}
+
 /* A copy with the known slots replaced and nothing evaluated. */
 static expr *substitute(folder *f, const expr *e)
 {
@@ -67,8 +88,14 @@ static expr *substitute(folder *f, const expr *e)
     expr *copy = shell(f, e, e->n);
     for (size_t i = 0; i < e->n; i++)
         copy->kids[i] = substitute(f, e->kids[i]);
-    node_measure(copy);
-    return copy;
+    expr_node_measure(copy);
+    return as_parsed(f, copy);
+}
+
+/* range(100000) is shorter text than what it makes. */
+static bool is_long_list(value v)
+{
+    return v.kind == VALUE_LIST && v.as.list.n > MAX_CONSTANT_ITEMS;
 }
 
 /* Evaluates a node that needs no unknown slot. */
@@ -76,14 +103,14 @@ static expr *evaluate_closed(folder *f, const expr *e, bool certain)
 {
     value v;
     if (expr_eval(e, f->env, f->memory, &v, certain ? f->err : NULL) == KW_OK)
-        return constant(f, v);
+        return is_long_list(v) ? substitute(f, e) : constant(f, v);
     return certain ? NULL : substitute(f, e);
 }
 
 /* After its kids were folded: a node whose kids are all constants is one too. */
 static expr *settle(folder *f, expr *e, bool certain)
 {
-    node_measure(e);
+    expr_node_measure(e);
     for (size_t i = 0; i < e->n; i++) {
         if (e->kids[i]->kind != NODE_CONST)
             return e;
@@ -92,7 +119,7 @@ static expr *settle(folder *f, expr *e, bool certain)
         return e;
     value v;
     if (expr_eval(e, f->env, f->memory, &v, certain ? f->err : NULL) == KW_OK)
-        return constant(f, v);
+        return is_long_list(v) ? e : constant(f, v);
     return certain ? NULL : e;
 }
 
@@ -106,7 +133,7 @@ static expr *fold_logic(folder *f, const expr *e, bool certain)
         if (!term)
             return NULL;
         bool is_constant = term->kind == NODE_CONST;
-        bool decides = is_constant && op_truth(term->constant) == (e->kind == NODE_OR);
+        bool decides = is_constant && expr_op_truth(term->constant) == (e->kind == NODE_OR);
         if (is_constant && !decides && i + 1 < e->n)
             continue;
         copy->kids[n++] = term;
@@ -114,7 +141,7 @@ static expr *fold_logic(folder *f, const expr *e, bool certain)
             break;
     }
     copy->n = n;
-    node_measure(copy);
+    expr_node_measure(copy);
     return n == 1 ? copy->kids[0] : copy;
 }
 
@@ -122,7 +149,7 @@ static expr *compare_constants(folder *f, expr_op op, expr *left, expr *right, b
 {
     expr_op *ops = arena_alloc(f->memory, sizeof *ops);
     ops[0] = op;
-    expr *pair = node_new(f->memory, NODE_COMPARE, 2);
+    expr *pair = expr_node_new(f->memory, NODE_COMPARE, 2);
     pair->ops = ops;
     pair->kids[0] = left;
     pair->kids[1] = right;
@@ -141,7 +168,7 @@ static expr *fold_compare(folder *f, const expr *e, bool certain)
             return NULL;
         if (pair->kind != NODE_CONST)
             break; /* an error that may never be reached stays */
-        if (!op_truth(pair->constant) || first + 2 == e->n)
+        if (!expr_op_truth(pair->constant) || first + 2 == e->n)
             return pair;
         first++;
         left = right;
@@ -155,7 +182,7 @@ static expr *fold_compare(folder *f, const expr *e, bool certain)
     copy->kids[1] = right;
     for (size_t i = 2; i < copy->n; i++)
         copy->kids[i] = fold(f, e->kids[first + i], false);
-    node_measure(copy);
+    expr_node_measure(copy);
     return copy;
 }
 
@@ -165,12 +192,12 @@ static expr *fold_if(folder *f, const expr *e, bool certain)
     if (!condition)
         return NULL;
     if (condition->kind == NODE_CONST)
-        return fold(f, e->kids[op_truth(condition->constant) ? 1 : 2], certain);
+        return fold(f, e->kids[expr_op_truth(condition->constant) ? 1 : 2], certain);
     expr *copy = shell(f, e, 3);
     copy->kids[0] = condition;
     copy->kids[1] = fold(f, e->kids[1], false);
     copy->kids[2] = fold(f, e->kids[2], false);
-    node_measure(copy);
+    expr_node_measure(copy);
     return copy;
 }
 
@@ -203,7 +230,9 @@ const expr *expr_fold(arena *a, const expr *e, const value *env, kw_error *err)
     if (!root)
         return NULL;
     const expr *result = expr_rewritten(a, root, &f.where, f.lang);
-    if (!result)
-        kw_error_set(err, KW_BAD_INPUT, "%.200s: the expression is too complicated to evaluate", e->text);
-    return result;
+    if (result && result->code->source->length <= EXPR_MAX_LENGTH)
+        return result;
+    kw_error_set(err, KW_BAD_INPUT, "%.200s: the expression is too long or too complicated once values are put in",
+                 e->text);
+    return NULL;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Longer ones first. */
-static const char *const symbols[] = {"**", "//", "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%",
-                                      "<",  ">",  "!",  "(",  ")",  "[",  "]",  ",",  ":"};
+static const char *const symbols[] = {"**", "//", "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*",
+                                      "/",  "%",  "<",  ">",  "!",  "(",  ")",  "[",  "]", ",", ":"};
 
 static bool is_digit(char c)
 {
@@ -183,7 +183,7 @@ token expr_lex(const char *text, size_t length, size_t offset)
     return t;
 }
 
-bool token_is(const token *t, const char *text, const char *word)
+bool expr_token_is(const token *t, const char *text, const char *word)
 {
     if (t->kind == TOKEN_SYMBOL)
         return strcmp(t->symbol, word) == 0;

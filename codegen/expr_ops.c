@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool because(op_context *c, const char *format, ...) KW_PRINTF(2, 3);
-
-static bool because(op_context *c, const char *format, ...)
+bool expr_because(op_context *c, const char *format, ...)
 {
     if (c->explain) {
         va_list args;
@@ -21,78 +19,89 @@ static bool because(op_context *c, const char *format, ...)
 
 static bool overflow(op_context *c)
 {
-    return because(c, "overflow");
+    return expr_because(c, "overflow");
 }
 
 static bool zero_division(op_context *c)
 {
-    return because(c, "division by zero");
-}
-
-static arena *scratch_of(op_context *c)
-{
-    if (!c->scratch && c->may_own)
-        c->scratch = c->owned = arena_new();
-    if (!c->scratch)
-        because(c, "no list or text can be made here");
-    return c->scratch;
+    return expr_because(c, "division by zero");
 }
 
 const char *expr_op_symbol(expr_op op)
 {
-    static const char *const symbols[] = {
-        [OP_NEG] = "-",         [OP_POS] = "+",        [OP_NOT] = "not",       [OP_ABS] = "abs",
-        [OP_IS_POW2] = "is_pow2", [OP_LOG2] = "log2",  [OP_SIZEOF] = "sizeof", [OP_MIN_LIST] = "min",
-        [OP_MAX_LIST] = "max",  [OP_LIST] = "list",    [OP_ADD] = "+",         [OP_SUB] = "-",
-        [OP_MUL] = "*",         [OP_DIV] = "/",        [OP_FLOOR_DIV] = "//",  [OP_MOD] = "%",
-        [OP_POW] = "**",        [OP_LT] = "<",         [OP_LE] = "<=",         [OP_GT] = ">",
-        [OP_GE] = ">=",         [OP_EQ] = "==",        [OP_NE] = "!=",         [OP_IN] = "in",
-        [OP_NOT_IN] = "not in", [OP_MIN] = "min",      [OP_MAX] = "max",       [OP_CEIL_DIV] = "ceil_div",
-        [OP_ROUND_UP] = "round_up", [OP_VEC] = "vec",  [OP_LIT] = "lit",       [OP_INDEX] = "[]",
-        [OP_RANGE] = "range"};
+    static const char *const symbols[] = {[OP_NEG] = "-",
+                                          [OP_POS] = "+",
+                                          [OP_NOT] = "not",
+                                          [OP_ABS] = "abs",
+                                          [OP_IS_POW2] = "is_pow2",
+                                          [OP_LOG2] = "log2",
+                                          [OP_SIZEOF] = "sizeof",
+                                          [OP_MIN_LIST] = "min",
+                                          [OP_MAX_LIST] = "max",
+                                          [OP_LIST] = "list",
+                                          [OP_ADD] = "+",
+                                          [OP_SUB] = "-",
+                                          [OP_MUL] = "*",
+                                          [OP_DIV] = "/",
+                                          [OP_FLOOR_DIV] = "//",
+                                          [OP_MOD] = "%",
+                                          [OP_POW] = "**",
+                                          [OP_LT] = "<",
+                                          [OP_LE] = "<=",
+                                          [OP_GT] = ">",
+                                          [OP_GE] = ">=",
+                                          [OP_EQ] = "==",
+                                          [OP_NE] = "!=",
+                                          [OP_IN] = "in",
+                                          [OP_NOT_IN] = "not in",
+                                          [OP_MIN] = "min",
+                                          [OP_MAX] = "max",
+                                          [OP_CEIL_DIV] = "ceil_div",
+                                          [OP_ROUND_UP] = "round_up",
+                                          [OP_VEC] = "vec",
+                                          [OP_LIT] = "lit",
+                                          [OP_INDEX] = "[]",
+                                          [OP_RANGE] = "range"};
     return symbols[op];
 }
 
-bool op_truth(value v)
+bool expr_op_truth(value v)
 {
     switch (v.kind) {
-    case VALUE_BOOL: return v.as.boolean;
-    case VALUE_INT: return v.as.integer != 0;
-    case VALUE_REAL: return v.as.real != 0;
-    case VALUE_STRING: return v.as.string[0] != '\0';
-    case VALUE_LIST: return v.as.list.n > 0;
-    case VALUE_TYPE: return true;
-    case VALUE_NONE: break;
+    case VALUE_BOOL:
+        return v.as.boolean;
+    case VALUE_INT:
+        return v.as.integer != 0;
+    case VALUE_REAL:
+        return v.as.real != 0;
+    case VALUE_STRING:
+        return v.as.string[0] != '\0';
+    case VALUE_LIST:
+        return v.as.list.n > 0;
+    case VALUE_TYPE:
+        return true;
+    case VALUE_NONE:
+        break;
     }
     return false;
 }
 
 /* ---- numbers ---- */
 
-static bool is_whole(value v)
-{
-    return v.kind == VALUE_INT || v.kind == VALUE_BOOL;
-}
-
-static int64_t whole(value v)
-{
-    return v.kind == VALUE_BOOL ? v.as.boolean : v.as.integer;
-}
-
 static double real(value v)
 {
-    return v.kind == VALUE_REAL ? v.as.real : (double)whole(v);
+    return v.kind == VALUE_REAL ? v.as.real : (double)expr_whole(v);
 }
 
 static bool wrong_kinds(op_context *c, expr_op op, value a, value b)
 {
-    return because(c, "'%s' does not apply to %s and %s", expr_op_symbol(op), value_kind_name(a.kind),
-                   value_kind_name(b.kind));
+    return expr_because(c, "'%s' does not apply to %s and %s", expr_op_symbol(op), value_kind_name(a.kind),
+                        value_kind_name(b.kind));
 }
 
-static bool wrong_kind(op_context *c, expr_op op, const char *needed, value a)
+bool expr_wrong_kind(op_context *c, expr_op op, const char *needed, value a)
 {
-    return because(c, "'%s' needs %s, not %s", expr_op_symbol(op), needed, value_kind_name(a.kind));
+    return expr_because(c, "'%s' needs %s, not %s", expr_op_symbol(op), needed, value_kind_name(a.kind));
 }
 
 static bool set_int(value *out, int64_t i)
@@ -133,7 +142,7 @@ static bool power_real(op_context *c, double base, double exponent, value *out)
     if (base == 0 && exponent < 0)
         return zero_division(c);
     if (base < 0 && exponent != floor(exponent))
-        return because(c, "a negative number has no real power of %g", exponent);
+        return expr_because(c, "a negative number has no real power of %g", exponent);
     return set_real(c, out, pow(base, exponent));
 }
 
@@ -146,13 +155,20 @@ static bool whole_arithmetic(op_context *c, expr_op op, int64_t a, int64_t b, va
     if (divides && b == -1) /* INT64_MIN / -1 does not fit, and INT64_MIN % -1 traps */
         return op == OP_MOD ? set_int(out, 0) : whole_arithmetic(c, OP_SUB, 0, a, out);
     switch ((int)op) {
-    case OP_ADD: return __builtin_add_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
-    case OP_SUB: return __builtin_sub_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
-    case OP_MUL: return __builtin_mul_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
-    case OP_DIV: return a % b == 0 ? set_int(out, a / b) : set_real(c, out, (double)a / (double)b);
-    case OP_FLOOR_DIV: return set_int(out, floor_quotient(a, b));
-    case OP_MOD: return set_int(out, a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0));
-    default: return b < 0 ? power_real(c, (double)a, (double)b, out) : power_int(c, a, b, out);
+    case OP_ADD:
+        return __builtin_add_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
+    case OP_SUB:
+        return __builtin_sub_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
+    case OP_MUL:
+        return __builtin_mul_overflow(a, b, &r) ? overflow(c) : set_int(out, r);
+    case OP_DIV:
+        return a % b == 0 ? set_int(out, a / b) : set_real(c, out, (double)a / (double)b);
+    case OP_FLOOR_DIV:
+        return set_int(out, floor_quotient(a, b));
+    case OP_MOD:
+        return set_int(out, a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0));
+    default:
+        return b < 0 ? power_real(c, (double)a, (double)b, out) : power_int(c, a, b, out);
     }
 }
 
@@ -176,129 +192,33 @@ static bool real_division(op_context *c, expr_op op, double a, double b, value *
 static bool real_arithmetic(op_context *c, expr_op op, double a, double b, value *out)
 {
     switch ((int)op) {
-    case OP_ADD: return set_real(c, out, a + b);
-    case OP_SUB: return set_real(c, out, a - b);
-    case OP_MUL: return set_real(c, out, a * b);
-    case OP_DIV: return b == 0 ? zero_division(c) : set_real(c, out, a / b);
-    case OP_POW: return power_real(c, a, b, out);
-    default: return real_division(c, op, a, b, out);
+    case OP_ADD:
+        return set_real(c, out, a + b);
+    case OP_SUB:
+        return set_real(c, out, a - b);
+    case OP_MUL:
+        return set_real(c, out, a * b);
+    case OP_DIV:
+        return b == 0 ? zero_division(c) : set_real(c, out, a / b);
+    case OP_POW:
+        return power_real(c, a, b, out);
+    default:
+        return real_division(c, op, a, b, out);
     }
 }
 
-/* ---- text and lists ---- */
-
-static bool take_elements(op_context *c, size_t n)
-{
-    if (n > (size_t)c->elements)
-        return because(c, "more than %d list items", EXPR_MAX_ELEMENTS);
-    c->elements -= (int64_t)n;
-    return true;
-}
-
-static bool concatenate(op_context *c, value a, value b, value *out)
-{
-    size_t n = a.as.list.n + b.as.list.n;
-    if (!take_elements(c, n) || !scratch_of(c))
-        return false;
-    value *items = arena_alloc(c->scratch, n * sizeof *items);
-    if (a.as.list.n)
-        memcpy(items, a.as.list.items, a.as.list.n * sizeof *items);
-    if (b.as.list.n)
-        memcpy(items + a.as.list.n, b.as.list.items, b.as.list.n * sizeof *items);
-    *out = (value){.kind = VALUE_LIST, .as.list = {items, n}};
-    return true;
-}
-
-/* A list of n items has room for the next power of two from 8 on, so that its capacity need not be kept. */
-bool op_list_push(op_context *c, value *list, value item)
-{
-    size_t n = list->as.list.n;
-    if (!take_elements(c, 1) || !scratch_of(c))
-        return false;
-    value *items = NULL;
-    if (n == 0 || (n >= 8 && (n & (n - 1)) == 0)) {
-        items = arena_alloc(c->scratch, (n ? 2 * n : 8) * sizeof *items);
-        if (n)
-            memcpy(items, list->as.list.items, n * sizeof *items);
-        list->as.list.items = items;
-    }
-    memcpy((void *)(uintptr_t)(list->as.list.items + n), &item, sizeof item);
-    list->as.list.n++;
-    return true;
-}
-
-bool op_range(op_context *c, value from, value to, value step, value *out)
-{
-    value all[] = {from, to, step};
-    for (int i = 0; i < 3; i++) {
-        if (!is_whole(all[i]))
-            return wrong_kind(c, OP_RANGE, "integers", all[i]);
-    }
-    int64_t low = whole(from), high = whole(to), by = whole(step);
-    if (by == 0)
-        return because(c, "the step of a range is 0");
-    uint64_t n = 0;
-    if (by > 0 ? low < high : low > high) {
-        uint64_t span = by > 0 ? (uint64_t)high - (uint64_t)low : (uint64_t)low - (uint64_t)high;
-        uint64_t magnitude = by > 0 ? (uint64_t)by : 0 - (uint64_t)by;
-        n = (span - 1) / magnitude + 1;
-    }
-    if (!take_elements(c, n > EXPR_MAX_ELEMENTS ? EXPR_MAX_ELEMENTS + 1u : (size_t)n) || !scratch_of(c))
-        return false;
-    value *items = arena_alloc(c->scratch, (size_t)n * sizeof *items);
-    for (uint64_t i = 0; i < n; i++)
-        items[i] = value_int((int64_t)((uint64_t)low + i * (uint64_t)by));
-    *out = (value){.kind = VALUE_LIST, .as.list = {items, (size_t)n}};
-    return true;
-}
-
-static bool index_list(op_context *c, value list, value index, value *out)
-{
-    if (list.kind != VALUE_LIST)
-        return wrong_kind(c, OP_INDEX, "a list", list);
-    if (!is_whole(index))
-        return because(c, "a position in a list is an integer, not %s", value_kind_name(index.kind));
-    int64_t n = (int64_t)list.as.list.n, i = whole(index);
-    if (i < -n || i >= n)
-        return because(c, "position %lld of a list of %lld", (long long)i, (long long)n);
-    *out = list.as.list.items[i < 0 ? i + n : i];
-    return true;
-}
-
-static bool typed_text(op_context *c, expr_op op, value type, value x, value *out)
-{
-    if (type.kind != VALUE_TYPE)
-        return wrong_kind(c, op, "a type", type);
-    if (op == OP_VEC && !is_whole(x))
-        return wrong_kind(c, op, "an integer", x);
-    if (!scratch_of(c))
-        return false;
-    kw_error err;
-    strb text = STRB_INIT;
-    kw_code code = op == OP_VEC ? language_vector(c->lang, type.as.type, whole(x), &text, &err)
-                                : language_literal(c->lang, type.as.type, x, &text, &err);
-    if (code == KW_OK)
-        *out = value_string(arena_strdup(c->scratch, strb_text(&text)));
-    else
-        because(c, "%.200s", err.message);
-    strb_clear(&text);
-    return code == KW_OK;
-}
+/* ---- either, or text and lists ---- */
 
 static bool arithmetic(op_context *c, expr_op op, value a, value b, value *out)
 {
-    if (is_whole(a) && is_whole(b))
-        return whole_arithmetic(c, op, whole(a), whole(b), out);
+    if (expr_is_whole(a) && expr_is_whole(b))
+        return whole_arithmetic(c, op, expr_whole(a), expr_whole(b), out);
     if (value_is_number(a) && value_is_number(b))
         return real_arithmetic(c, op, real(a), real(b), out);
     if (op == OP_ADD && a.kind == VALUE_LIST && b.kind == VALUE_LIST)
-        return concatenate(c, a, b, out);
-    if (op == OP_ADD && a.kind == VALUE_STRING && b.kind == VALUE_STRING) {
-        if (!scratch_of(c))
-            return false;
-        *out = value_string(arena_printf(c->scratch, "%s%s", a.as.string, b.as.string));
-        return true;
-    }
+        return expr_list_join(c, a, b, out);
+    if (op == OP_ADD && a.kind == VALUE_STRING && b.kind == VALUE_STRING)
+        return expr_text_join(c, a, b, out);
     return wrong_kinds(c, op, a, b);
 }
 
@@ -318,19 +238,8 @@ static bool equality(op_context *c, expr_op op, value a, value b, value *out)
     if (a.kind == VALUE_NONE || b.kind == VALUE_NONE)
         return wrong_kinds(c, op, a, b);
     if ((a.kind == VALUE_TYPE && b.kind == VALUE_STRING) || (a.kind == VALUE_STRING && b.kind == VALUE_TYPE))
-        return because(c, "a type is compared with text: write the name of the type without quotes");
+        return expr_because(c, "a type is compared with text: write the name of the type without quotes");
     *out = value_bool(value_equal(a, b) == (op == OP_EQ));
-    return true;
-}
-
-static bool membership(op_context *c, expr_op op, value a, value b, value *out)
-{
-    if (b.kind != VALUE_LIST || a.kind == VALUE_NONE)
-        return because(c, "'%s' needs a list on its right, not %s", expr_op_symbol(op), value_kind_name(b.kind));
-    bool found = false;
-    for (size_t i = 0; i < b.as.list.n && !found; i++)
-        found = value_equal(a, b.as.list.items[i]);
-    *out = value_bool(found == (op == OP_IN));
     return true;
 }
 
@@ -340,28 +249,25 @@ static bool compare(op_context *c, expr_op op, value a, value b, value *out)
     if (!order(c, op, a, b, &d))
         return false;
     switch ((int)op) {
-    case OP_LT: *out = value_bool(d < 0); break;
-    case OP_LE: *out = value_bool(d <= 0); break;
-    case OP_GT: *out = value_bool(d > 0); break;
-    case OP_GE: *out = value_bool(d >= 0); break;
-    case OP_MIN: *out = d > 0 ? b : a; break; /* the first of equals */
-    default: *out = d < 0 ? b : a; break;
+    case OP_LT:
+        *out = value_bool(d < 0);
+        break;
+    case OP_LE:
+        *out = value_bool(d <= 0);
+        break;
+    case OP_GT:
+        *out = value_bool(d > 0);
+        break;
+    case OP_GE:
+        *out = value_bool(d >= 0);
+        break;
+    case OP_MIN:
+        *out = d > 0 ? b : a;
+        break; /* the first of equals */
+    default:
+        *out = d < 0 ? b : a;
+        break;
     }
-    return true;
-}
-
-static bool extreme_of_list(op_context *c, expr_op op, value list, value *out)
-{
-    if (list.kind != VALUE_LIST)
-        return because(c, "'%s' of one value needs a list, not %s", expr_op_symbol(op), value_kind_name(list.kind));
-    if (list.as.list.n == 0)
-        return because(c, "'%s' of an empty list", expr_op_symbol(op));
-    value best = list.as.list.items[0];
-    for (size_t i = 0; i < list.as.list.n; i++) {
-        if (!compare(c, op == OP_MIN_LIST ? OP_MIN : OP_MAX, best, list.as.list.items[i], &best))
-            return false;
-    }
-    *out = best;
     return true;
 }
 
@@ -369,9 +275,9 @@ static bool extreme_of_list(op_context *c, expr_op op, value list, value *out)
 
 static bool whole_function(op_context *c, expr_op op, value a, value b, value *out)
 {
-    if (!is_whole(a) || !is_whole(b))
-        return wrong_kind(c, op, "integers", is_whole(a) ? b : a);
-    int64_t x = whole(a), y = whole(b), r;
+    if (!expr_is_whole(a) || !expr_is_whole(b))
+        return expr_wrong_kind(c, op, "integers", expr_is_whole(a) ? b : a);
+    int64_t x = expr_whole(a), y = expr_whole(b), r;
     if (y == 0)
         return zero_division(c);
     if (x == INT64_MIN && y == -1)
@@ -383,7 +289,7 @@ static bool whole_function(op_context *c, expr_op op, value a, value b, value *o
 }
 
 /* log2 m = 2 atanh((m-1)/(m+1)) / ln 2 for m in [sqrt(1/2), sqrt(2)): within 2 units in the last place. */
-double op_log2(double x)
+double expr_op_log2(double x)
 {
     int exponent;
     double m = frexp(x, &exponent) * 2;
@@ -401,36 +307,36 @@ double op_log2(double x)
 static bool log2_of(op_context *c, value a, value *out)
 {
     if (!value_is_number(a))
-        return wrong_kind(c, OP_LOG2, "a number", a);
+        return expr_wrong_kind(c, OP_LOG2, "a number", a);
     double x = real(a);
     if (x <= 0)
-        return because(c, "log2 of a number that is not positive");
-    int64_t i = is_whole(a) ? whole(a) : 0;
+        return expr_because(c, "log2 of a number that is not positive");
+    int64_t i = expr_is_whole(a) ? expr_whole(a) : 0;
     if (i > 0 && (i & (i - 1)) == 0)
         return set_int(out, __builtin_ctzll((unsigned long long)i));
     int exponent;
     if (a.kind == VALUE_REAL && frexp(x, &exponent) == 0.5)
         return set_int(out, exponent - 1);
-    return set_real(c, out, op_log2(x));
+    return set_real(c, out, expr_op_log2(x));
 }
 
 static bool sign_or_magnitude(op_context *c, expr_op op, value a, value *out)
 {
     if (!value_is_number(a))
-        return wrong_kind(c, op, "a number", a);
+        return expr_wrong_kind(c, op, "a number", a);
     if (op == OP_POS) {
-        *out = a.kind == VALUE_BOOL ? value_int(whole(a)) : a;
+        *out = a.kind == VALUE_BOOL ? value_int(expr_whole(a)) : a;
         return true;
     }
     if (a.kind == VALUE_REAL)
         return set_real(c, out, op == OP_NEG ? -a.as.real : fabs(a.as.real));
-    int64_t i = whole(a);
+    int64_t i = expr_whole(a);
     if (op == OP_ABS && i >= 0)
         return set_int(out, i);
     return i == INT64_MIN ? overflow(c) : set_int(out, -i);
 }
 
-bool op_apply1(op_context *c, expr_op op, value a, value *out)
+bool expr_op_apply1(op_context *c, expr_op op, value a, value *out)
 {
     switch ((int)op) {
     case OP_NEG:
@@ -438,27 +344,27 @@ bool op_apply1(op_context *c, expr_op op, value a, value *out)
     case OP_ABS:
         return sign_or_magnitude(c, op, a, out);
     case OP_NOT:
-        *out = value_bool(!op_truth(a));
-        return a.kind != VALUE_NONE || wrong_kind(c, op, "a value", a);
+        *out = value_bool(!expr_op_truth(a));
+        return a.kind != VALUE_NONE || expr_wrong_kind(c, op, "a value", a);
     case OP_IS_POW2:
-        if (!is_whole(a))
-            return wrong_kind(c, op, "an integer", a);
-        *out = value_bool(whole(a) > 0 && (whole(a) & (whole(a) - 1)) == 0);
+        if (!expr_is_whole(a))
+            return expr_wrong_kind(c, op, "an integer", a);
+        *out = value_bool(expr_whole(a) > 0 && (expr_whole(a) & (expr_whole(a) - 1)) == 0);
         return true;
     case OP_LOG2:
         return log2_of(c, a, out);
     case OP_SIZEOF:
         *out = value_int((int64_t)(a.kind == VALUE_TYPE ? dtype_bytes(a.as.type) : 0));
-        return a.kind == VALUE_TYPE || wrong_kind(c, op, "a type", a);
+        return a.kind == VALUE_TYPE || expr_wrong_kind(c, op, "a type", a);
     case OP_LIST:
         *out = a;
-        return a.kind == VALUE_LIST || wrong_kind(c, op, "a list", a);
+        return a.kind == VALUE_LIST || expr_wrong_kind(c, op, "a list", a);
     default:
-        return extreme_of_list(c, op, a, out);
+        return expr_list_extreme(c, op, a, out);
     }
 }
 
-bool op_apply2(op_context *c, expr_op op, value a, value b, value *out)
+bool expr_op_apply2(op_context *c, expr_op op, value a, value b, value *out)
 {
     switch ((int)op) {
     case OP_EQ:
@@ -466,7 +372,7 @@ bool op_apply2(op_context *c, expr_op op, value a, value b, value *out)
         return equality(c, op, a, b, out);
     case OP_IN:
     case OP_NOT_IN:
-        return membership(c, op, a, b, out);
+        return expr_list_contains(c, op, a, b, out);
     case OP_LT:
     case OP_LE:
     case OP_GT:
@@ -479,9 +385,9 @@ bool op_apply2(op_context *c, expr_op op, value a, value b, value *out)
         return whole_function(c, op, a, b, out);
     case OP_VEC:
     case OP_LIT:
-        return typed_text(c, op, a, b, out);
+        return expr_typed_text(c, op, a, b, out);
     case OP_INDEX:
-        return index_list(c, a, b, out);
+        return expr_list_item(c, a, b, out);
     default:
         return arithmetic(c, op, a, b, out);
     }

@@ -191,7 +191,7 @@ const expr *expr_rewritten(arena *a, expr *root, const expr_where *where, langua
 
 const expr *expr_constant(arena *a, value v)
 {
-    expr *e = node_new(a, NODE_CONST, 0);
+    expr *e = expr_node_new(a, NODE_CONST, 0);
     e->constant = value_copy(v, a);
     return expr_rewritten(a, e, NULL, LANGUAGE_OPENCL);
 }

@@ -8,7 +8,10 @@ typedef struct limit_row {
     size_t offset; /* of an int64_t in device_limits */
 } limit_row;
 
-#define ROW(name, member) {name, offsetof(device_limits, member)}
+#define ROW(name, member) \
+    { \
+        name, offsetof(device_limits, member) \
+    }
 
 static const limit_row rows[] = {
     ROW("max_work_group_size", max_work_group_size),

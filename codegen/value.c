@@ -41,7 +41,7 @@ const char *value_kind_name(value_kind kind)
 {
     static const char *const names[] = {
         [VALUE_NONE] = "nothing", [VALUE_BOOL] = "truth value", [VALUE_INT] = "integer", [VALUE_REAL] = "real",
-        [VALUE_STRING] = "text", [VALUE_LIST] = "list",         [VALUE_TYPE] = "type"};
+        [VALUE_STRING] = "text",  [VALUE_LIST] = "list",        [VALUE_TYPE] = "type"};
     return names[kind];
 }
 

@@ -1,9 +1,9 @@
 /* Holds both back ends of the expression language to the same answers: random expressions over random environments
  * are evaluated here, printed as C, compiled with every warning as C99 and C++11, run, and compared, faults included.
  * $KERNWRIGHT_TEST_SEED picks another sample. */
-#include "base/counter_rng.h"
 #include "base/fs.h"
 #include "codegen/expr.h"
+#include "tests/support_expr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,138 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N_EXPRESSIONS = 400, N_ENVIRONMENTS = 48, N_INTS = 4, N_REALS = 2, N_SLOTS = N_INTS + N_REALS + 1 };
-
-static const char *const slot_names[N_SLOTS] = {"a", "b", "c", "d", "x", "y", "P"};
-enum { SLOT_P = N_SLOTS - 1 }; /* known when the C is printed */
-
-/* ---- random expressions ---- */
-
-typedef struct generator {
-    uint64_t seed, n;
-    strb *out;
-} generator;
-
-static uint64_t draw(generator *g, uint64_t below)
-{
-    return counter_rng_u64(g->seed, 1, g->n++) % below;
-}
-
-static const char *pick(generator *g, const char *const *from, size_t n)
-{
-    return from[draw(g, n)];
-}
-
-#define PICK(g, ...)                                                                                                  \
-    pick(g, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
-static void leaf(generator *g)
-{
-    uint64_t r = draw(g, 20);
-    if (r < 9)
-        strb_add(g->out, PICK(g, "a", "b", "c", "d"));
-    else if (r < 11)
-        strb_add(g->out, PICK(g, "x", "y"));
-    else if (r < 12)
-        strb_add(g->out, "P");
-    else if (r < 18)
-        strb_printf(g->out, "%d", (int)draw(g, 10));
-    else
-        strb_add(g->out, PICK(g, "true", "0.5", "2.0", "1e300", "9223372036854775807", "-9223372036854775808", "-3",
-                              "4294967296", "-1", "9007199254740993"));
-}
-
-static void generate(generator *g, int depth);
-
-static void generate_call(generator *g, int depth)
-{
-    const char *name = PICK(g, "min", "max", "ceil_div", "round_up", "abs", "is_pow2", "log2", "max", "ceil_div");
-    bool one = strcmp(name, "abs") == 0 || strcmp(name, "is_pow2") == 0 || strcmp(name, "log2") == 0;
-    size_t n = one ? 1 : *name == 'm' ? 2 + draw(g, 2) : 2;
-    strb_printf(g->out, "%s(", name);
-    for (size_t i = 0; i < n; i++) {
-        strb_add(g->out, i ? ", " : "");
-        generate(g, depth - 1);
-    }
-    strb_add(g->out, ")");
-}
-
-/* (A word B word C), parenthesised so that every tree can come out. */
-static void generate_row(generator *g, int depth, size_t n, const char *const *words, size_t n_words)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            strb_printf(g->out, " %s ", pick(g, words, n_words));
-        strb_add(g->out, "(");
-        generate(g, depth - 1);
-        strb_add(g->out, ")");
-    }
-}
-
-static void generate(generator *g, int depth)
-{
-    static const char *const arithmetic[] = {"+", "-", "*", "//", "%", "/"};
-    static const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!="};
-    static const char *const logic[] = {"and", "or"};
-    uint64_t r = draw(g, 20);
-    if (depth <= 0 || r < 2) {
-        leaf(g);
-    } else if (r < 9) {
-        generate_row(g, depth, 2, arithmetic, 6);
-    } else if (r < 12) {
-        generate_row(g, depth, 2 + (draw(g, 4) == 0), comparisons, 6);
-    } else if (r < 14) {
-        generate_row(g, depth, 2 + draw(g, 2), logic + draw(g, 2), 1);
-    } else if (r < 15) {
-        strb_add(g->out, PICK(g, "not (", "-(", "+("));
-        generate(g, depth - 1);
-        strb_add(g->out, ")");
-    } else if (r < 16) {
-        strb_add(g->out, "(");
-        generate(g, depth - 1);
-        strb_add(g->out, PICK(g, ") in [1, 2, 64]", ") not in [0, 0.5, true, 'a']"));
-    } else if (r < 18) {
-        strb_add(g->out, "(");
-        generate(g, depth - 1);
-        strb_add(g->out, ") if (");
-        generate(g, depth - 1);
-        strb_add(g->out, ") else (");
-        generate(g, depth - 1);
-        strb_add(g->out, ")");
-    } else {
-        generate_call(g, depth);
-    }
-}
-
-/* ---- environments ---- */
-
-static int64_t some_integer(generator *g)
-{
-    static const int64_t odd_ones[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, (int64_t)1 << 53, ((int64_t)1 << 53) + 1,
-                                       (int64_t)1 << 32, 3037000500, -3037000500, 2147483648, -2147483649};
-    uint64_t r = draw(g, 10);
-    if (r < 5)
-        return (int64_t)draw(g, 9) - 2;
-    if (r < 8)
-        return (int64_t)1 << draw(g, 12);
-    return r < 9 ? (int64_t)draw(g, 100000) - 50000 : odd_ones[draw(g, sizeof odd_ones / sizeof *odd_ones)];
-}
-
-static double some_real(generator *g)
-{
-    static const double reals[] = {0.0, 1.0, 0.5, -2.5, 3.0, 1e308, -1e-300, 9007199254740992.0, 5e-324, 0.1, -7.0,
-                                   9223372036854775808.0};
-    return reals[draw(g, sizeof reals / sizeof *reals)];
-}
-
-static void fill(generator *g, value *env)
-{
-    for (int i = 0; i < N_INTS; i++)
-        env[i] = value_int(some_integer(g));
-    for (int i = N_INTS; i < N_INTS + N_REALS; i++)
-        env[i] = value_real(some_real(g));
-    env[SLOT_P] = value_int(8);
-}
+enum { N_EXPRESSIONS = 300, N_ENVIRONMENTS = 64 };
 
 /* ---- one translation unit ---- */
 
@@ -158,7 +27,7 @@ typedef struct sample {
     const expr *tree[N_EXPRESSIONS];
     expr_c_want want[N_EXPRESSIONS];
     bool is_real[N_EXPRESSIONS];
-    value env[N_ENVIRONMENTS][N_SLOTS];
+    value env[N_ENVIRONMENTS][RANDOM_SLOTS];
     size_t refused;
     strb program;
 } sample;
@@ -173,7 +42,7 @@ static const char *slot_text(int slot, void *cookie)
 static bool slot_is_real(int slot, void *cookie)
 {
     (void)cookie;
-    return slot >= N_INTS;
+    return slot >= RANDOM_INTS;
 }
 
 static void print_int64(strb *out, int64_t i)
@@ -186,33 +55,34 @@ static void print_int64(strb *out, int64_t i)
 
 static void print_environments(sample *s)
 {
-    strb_printf(&s->program, "static const int64_t I[%d][%d] = {\n", N_ENVIRONMENTS, N_INTS);
+    strb_printf(&s->program, "static const int64_t I[%d][%d] = {\n", N_ENVIRONMENTS, RANDOM_INTS);
     for (int e = 0; e < N_ENVIRONMENTS; e++) {
-        for (int i = 0; i < N_INTS; i++) {
+        for (int i = 0; i < RANDOM_INTS; i++) {
             strb_add(&s->program, i ? ", " : "{");
             print_int64(&s->program, s->env[e][i].as.integer);
         }
         strb_add(&s->program, "},\n");
     }
-    strb_printf(&s->program, "};\nstatic const double X[%d][%d] = {\n", N_ENVIRONMENTS, N_REALS);
+    strb_printf(&s->program, "};\nstatic const double X[%d][%d] = {\n", N_ENVIRONMENTS, RANDOM_REALS);
     for (int e = 0; e < N_ENVIRONMENTS; e++)
-        strb_printf(&s->program, "{%.17g, %.17g},\n", s->env[e][N_INTS].as.real, s->env[e][N_INTS + 1].as.real);
+        strb_printf(&s->program, "{%.17g, %.17g},\n", s->env[e][RANDOM_INTS].as.real,
+                    s->env[e][RANDOM_INTS + 1].as.real);
     strb_add(&s->program, "};\n");
 }
 
 /* A function that prints the value or "fault" for one environment. */
 static bool print_function(sample *s, int i, kw_error *err)
 {
-    value known[N_SLOTS] = {{.kind = VALUE_NONE}};
-    known[SLOT_P] = value_int(8);
+    value known[RANDOM_SLOTS] = {{.kind = VALUE_NONE}};
+    known[RANDOM_SLOT_P] = value_int(8);
     expr_c_names names = {slot_text, slot_is_real, NULL, "fault", "kw_", s->want[i]};
     strb text = STRB_INIT;
     bool done = expr_print_c(s->tree[i], known, &names, &text, &s->is_real[i], err) == KW_OK;
     if (done) {
         const char *type = s->is_real[i] ? "double" : s->want[i] == EXPR_C_TRUTH ? "int" : "int64_t";
         const char *print = s->is_real[i] ? "printf(\"%a\\n\", v + 0.0)" : "printf(\"%lld\\n\", (long long)v)";
-        strb_printf(&s->program, "static void f%d(int e)\n{\n    int fault = 0;\n    %s v = %s;\n    (void)e;\n", i, type,
-                    strb_text(&text));
+        strb_printf(&s->program, "static void f%d(int e)\n{\n    int fault = 0;\n    %s v = %s;\n    (void)e;\n", i,
+                    type, strb_text(&text));
         strb_printf(&s->program, "    if (fault)\n        puts(\"fault\");\n    else\n        %s;\n}\n", print);
     }
     strb_clear(&text);
@@ -227,11 +97,12 @@ static void print_main(sample *s)
     strb_add(&s->program, "    return 0;\n}\n");
 }
 
-static const expr *parse_one(sample *s, generator *g, const expr_scope *scope)
+static const expr *parse_one(sample *s, random_source *g, const expr_scope *scope)
 {
     strb text = STRB_INIT;
     g->out = &text;
-    generate(g, 4);
+    random_expression(g, 4);
+    g->out = NULL;
     kw_error err = {0};
     const expr *e = expr_parse(s->memory, strb_text(&text), scope, (expr_where){0}, &err);
     if (!e)
@@ -242,12 +113,10 @@ static const expr *parse_one(sample *s, generator *g, const expr_scope *scope)
 
 static void make_sample(sample *s, uint64_t seed)
 {
-    generator g = {.seed = seed};
-    expr_scope *scope = expr_scope_new();
-    for (int i = 0; i < N_SLOTS; i++)
-        expr_scope_add(scope, slot_names[i], EXPR_DIM);
+    random_source g = {.seed = seed};
+    expr_scope *scope = random_scope();
     for (int e = 0; e < N_ENVIRONMENTS; e++)
-        fill(&g, s->env[e]);
+        random_environment(&g, s->env[e]);
     strb_add(&s->program, "#include \"prelude.h\"\n#include \"prelude.h\"\n#include <stdio.h>\n");
     print_environments(s);
     for (int i = 0; i < N_EXPRESSIONS;) {
@@ -326,19 +195,16 @@ static bool is_installed(const char *program)
     return system(command) == 0;
 }
 
-static uint64_t chosen_seed(void)
-{
-    const char *text = getenv("KERNWRIGHT_TEST_SEED");
-    return text ? strtoull(text, NULL, 10) : 20261;
-}
-
 #define STRICT "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -ffp-contract=off"
 
 static void run_compiler(const sample *s, const char *folder, const char *compiler, const char *flags, const char *file,
                          size_t *values)
 {
     char command[2000];
-    snprintf(command, sizeof command, "cd '%s' && %s %s " STRICT " -o program %s", folder, compiler, flags, file);
+    const char *san = getenv("SAN"); /* as in `make asan`: the printed code is watched too */
+    bool watched = san && *san;
+    snprintf(command, sizeof command, "cd '%s' && %s %s " STRICT "%s%s%s -o program %s", folder, compiler, flags,
+             watched ? " -fsanitize=" : "", watched ? san : "", watched ? " -fno-sanitize-recover=all" : "", file);
     if (system(command) != 0)
         fail_msg("%s %s does not compile what was printed", compiler, flags);
     snprintf(command, sizeof command, "'%s/program'", folder);
@@ -353,7 +219,7 @@ static void test_back_ends_agree(void **state)
     (void)state;
     sample *s = mem_calloc(1, sizeof *s);
     s->memory = arena_new();
-    make_sample(s, chosen_seed());
+    make_sample(s, random_seed());
     /* The sample must be worth something: most expressions can be printed, and many results are values. */
     assert_true(s->refused < N_EXPRESSIONS / 2);
     kw_error err = {0};
@@ -367,11 +233,11 @@ static void test_back_ends_agree(void **state)
     assert_int_equal(fs_write(cpp, s->program.data, s->program.length, &err), KW_OK);
     const char *cc = getenv("CC"), *cxx = getenv("CXX");
     size_t values = 0;
-    run_compiler(s, folder, cc ? cc : "gcc", "-std=c99 -O1", "sample.c", &values);
+    run_compiler(s, folder, cc ? cc : "gcc", "-std=c99 -O0", "sample.c", &values);
     assert_true(values > (size_t)N_EXPRESSIONS * N_ENVIRONMENTS / 4);
     run_compiler(s, folder, cxx ? cxx : "g++", "-std=c++11 -O0", "sample.cpp", &values);
     if (is_installed("clang"))
-        run_compiler(s, folder, "clang", "-std=c99 -O1", "sample.c", &values);
+        run_compiler(s, folder, "clang", "-std=c99 -O0", "sample.c", &values);
     if (is_installed("clang++"))
         run_compiler(s, folder, "clang++", "-std=c++11 -O0", "sample.cpp", &values);
     free(header);
