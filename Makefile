@@ -56,7 +56,7 @@ ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(wil
 ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h)
 
 OBJ      := $(BUILD)/obj
-LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o) $(OBJ)/gen/references.o
 CLI_OBJ  := $(CLI_SRC:%.c=$(OBJ)/%.o)
 SUP_OBJ  := $(SUPPORT_SRC:%.c=$(OBJ)/%.o)
 TESTS    := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
@@ -73,7 +73,7 @@ say = @$(if $(V),:,printf '  %-4s %s\n' $(1) $(2))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind format lint help clean install bundle tests FORCE
+.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind golden format lint help clean install bundle tests FORCE
 
 ## all: the library (static and shared) and the program; what plain `make` does
 all: modules $(STATIC) $(BUILD)/libkernwright.so $(PROGRAM)
@@ -100,6 +100,18 @@ $(OBJ)/base/fs.o: KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
 $(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
 
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The table of built-in reference functions.
+REFERENCES := $(wildcard tasks/*/reference.c)
+$(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
+	@mkdir -p $(@D)
+	@tools/gen-references.sh $(REFERENCES) > $@.new
+	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
+
+$(OBJ)/gen/references.o: $(BUILD)/gen/references.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(KW_CPPFLAGS) $(KW_CFLAGS) -MMD -MP -c -o $@ $<
@@ -209,6 +221,10 @@ bench: all
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh
+
+## golden: writes the expected texts in tests/golden and the examples in templates/FORMAT.md anew
+golden: $(BUILD)/tests/test_golden
+	@$(TEST_ENV) $< --update
 
 ## format: clang-format over all C files
 format:

@@ -21,14 +21,14 @@
 
 typedef struct task_dim {
     const char *name;
-    int64_t min, max;     /* inclusive; defaults 1 and INT32_MAX (INT64_MAX with "index": "i64") */
+    int64_t min, max;     /* inclusive; 1 (0 beside a "default") and INT32_MAX (INT64_MAX with "index": "i64") */
     const expr *fallback; /* "default": value when the shape does not give it; NULL: required */
     bool is_key;          /* part of the shape key; false for strides such as lda */
 } task_dim;
 
 typedef struct task_type {
-    const char *symbol;         /* "T" */
-    dtype allowed[12];          /* the first is the default */
+    const char *symbol; /* "T" */
+    dtype allowed[12];  /* the first is the default */
     size_t n_allowed;
 } task_type;
 
@@ -37,7 +37,7 @@ typedef enum task_compare { TASK_COMPARE_ERROR, TASK_COMPARE_EXACT, TASK_COMPARE
 
 typedef struct task_tensor {
     const char *name;
-    int type;                    /* index into types[]; -1: fixed_type */
+    int type; /* index into types[]; -1: fixed_type */
     dtype fixed_type;
     const expr *shape[TASK_MAX_RANK];
     const expr *stride[TASK_MAX_RANK]; /* NULL: dense row-major */
@@ -45,25 +45,25 @@ typedef struct task_tensor {
     task_access access;
     task_compare compare;
     double domain_min, domain_max; /* -inf/inf when not given */
-    const char *init;            /* "init": {"generator": ...}: "" normal, "index" values 0..init_limit-1 */
+    const char *init;              /* "init": {"generator": ...}: "" normal, "index" values 0..init_limit-1 */
     const expr *init_limit;
 } task_tensor;
 
 typedef struct task_scalar {
     const char *name;
-    int type;                    /* index into types[]; -1: fixed_type */
+    int type; /* index into types[]; -1: fixed_type */
     dtype fixed_type;
-    double values[16];           /* the first is the timed one; all are verified */
+    double values[16]; /* the first is the timed one; all are verified */
     size_t n_values;
 } task_scalar;
 
 typedef struct task {
     arena *memory;
     const char *name, *doc;
-    const char *folder;          /* where task.json lies; "" when it came over the wire */
-    char hash[HASH_HEX_SIZE];    /* of what decides the numbers: the canonical JSON without doc and shape lists, and a
+    const char *folder;       /* where task.json lies; "" when it came over the wire */
+    char hash[HASH_HEX_SIZE]; /* of what decides the numbers: the canonical JSON without doc and shape lists, and a
                                     user's reference source */
-    const json *source;          /* the parsed task.json, for the wire */
+    json *source;             /* the parsed task.json, for the wire; not to be changed */
     task_dim dims[TASK_MAX_DIMS];
     size_t n_dims;
     task_type types[TASK_MAX_TYPES];
@@ -72,11 +72,12 @@ typedef struct task {
     size_t n_tensors;
     task_scalar scalars[TASK_MAX_SCALARS];
     size_t n_scalars;
-    const char *reference;       /* function name */
-    const char *reference_source;/* text of the user's reference.c; NULL for built-in tasks and for none */
-    const expr *reduction_length;/* NULL: 1 */
-    double error_floor;          /* absolute; default: smallest normal of the output's type */
-    const expr *flops, *bytes;   /* NULL when not given */
+    const char *reference; /* function name */
+    const char
+        *reference_source; /* text of the user's reference.c; NULL when built in (codegen/references.h), or none */
+    const expr *reduction_length;               /* NULL: 1 */
+    double error_floor;                         /* absolute; NaN when not given: see task_error_floor */
+    const expr *flops, *bytes;                  /* NULL when not given */
     const char *shapes_file, *edge_shapes_file; /* full paths or NULL */
     bool index_i64;
     /* Scope of the task: types, device.*, dims, scalars, in that order. Templates copy it and add parameters. */
@@ -95,8 +96,8 @@ typedef struct task_types {
     dtype of[TASK_MAX_TYPES];
 } task_types;
 
-/* `name` is a task's name (looked for in ./tasks, then fs_data_folder("tasks")), a folder with task.json, or a path of a task.json.
- * An unknown name suggests the nearest known one. Caller frees with task_free. */
+/* `name` is a task's name (looked for in ./tasks, then fs_data_folder("tasks")), a folder with task.json, or a path of
+ * a task.json. An unknown name suggests the nearest known one. Caller frees with task_free. */
 kw_code task_load(const char *name, task **out, kw_error *err);
 /* From the wire: the object made by task_to_json. */
 kw_code task_from_json(const json *j, const char *where, task **out, kw_error *err);
@@ -105,10 +106,6 @@ void task_free(task *t);
 /* Names of all tasks found; caller frees each and the array. */
 kw_code task_names(char ***names, size_t *n, kw_error *err);
 
-/* The built-in reference functions are linked in: NULL if there is none of that name. (codegen/builtin_references.c is
- * generated by the build from tasks/NAME/reference.c; see the Makefile.) Users' own are compiled by the worker. */
-struct kw_ref;
-
 /* Default types; `set` like "f32" sets the first symbol, "T=f16,ACC=f32" any. */
 kw_code task_types_parse(const task *t, const char *set, task_types *out, kw_error *err);
 void task_types_print(const task *t, const task_types *types, strb *out); /* "T=f32,ACC=f32": canonical */
@@ -116,7 +113,7 @@ void task_types_print(const task *t, const task_types *types, strb *out); /* "T=
 /* "M=1024,N=1024,K=64": every dim once; fallbacks filled; range checked; unknown names suggest. */
 kw_code task_shape_parse(const task *t, const char *text, task_shape *out, kw_error *err);
 kw_code task_shape_from_json(const task *t, const json *object, const char *where, task_shape *out, kw_error *err);
-json *task_shape_to_json(const task *t, const task_shape *s); /* key dims and set strides; no count */
+json *task_shape_to_json(const task *t, const task_shape *s);         /* key dims and set strides; no count */
 void task_shape_print(const task *t, const task_shape *s, strb *out); /* "M=1024,N=1024,K=64" */
 /* A shapes file: JSON lines; "T" and unknown members are ignored; equal shapes merge, their counts add up.
  * Caller frees *shapes. */
@@ -135,5 +132,7 @@ kw_code task_tensor_elements(const task *t, const task_types *types, const task_
 double task_flops(const task *t, const task_types *types, const task_shape *s);
 double task_bytes(const task *t, const task_types *types, const task_shape *s);
 double task_reduction_length(const task *t, const task_types *types, const task_shape *s);
+/* The absolute error allowed anyway: the task's, else the smallest normal number of the tensor's type (0: integers). */
+double task_error_floor(const task *t, const task_types *types, size_t tensor);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "codegen/expr.h"
 #include "codegen/limits.h"
@@ -23,8 +24,8 @@ typedef struct template_param {
     const value *values; /* at least one, all different */
     size_t n_values;
     size_t default_index;
-    const char *doc;     /* "" if none */
-    int slot;            /* in template->scope */
+    const char *doc; /* "" if none */
+    int slot;        /* in template->scope */
 } template_param;
 
 typedef struct template_condition {
@@ -45,58 +46,73 @@ typedef struct template_arg {
     arg_kind kind;
     int index;
     const expr *value; /* ARG_VALUE, ARG_LOCAL */
+    int type_symbol;   /* ARG_VALUE: index into task->types, -1: type */
     dtype type;        /* ARG_VALUE */
     const char *text;  /* as written, for messages */
 } template_arg;
 
 typedef struct template_temp {
     const char *name;
-    int type_symbol;      /* index into task->types, -1: type */
+    int type_symbol; /* index into task->types, -1: type */
     dtype type;
     const expr *elements;
-    const expr *when;     /* NULL: always */
+    const expr *when; /* NULL: always */
 } template_temp;
 
 typedef struct template_launch {
     const char *kernel;
-    const expr *when;     /* NULL: always */
+    const expr *when; /* NULL: always */
     template_arg args[TEMPLATE_MAX_ARGS];
     size_t n_args;
-    const expr *local[3]; /* absent dimensions are constant 1 */
-    const expr *groups[3];
+    const expr *local[3];  /* absent dimensions are constant 1 */
+    const expr *groups[3]; /* constant 1 where `global` is given */
     const expr *global[3]; /* sidecars only: work-items instead of groups; NULL otherwise */
     size_t rank;           /* 1..3: number of dimensions written */
 } template_launch;
 
-typedef struct template {
+/* #define NAME VALUE; the value is text with ${}. */
+typedef struct template_define {
+    const char *name;
+    const struct body *value;
+} template_define;
+
+typedef struct template
+{
     arena *memory;
-    const char *name;        /* file name without folder and extension */
+    json *front;      /* the front matter as read; strings below are borrowed from it */
+    const char *name; /* file name without folder and extension */
     const char *path;
-    const task *task;        /* borrowed */
+    const task *task; /* borrowed */
     language lang;
     bool is_fallback;
     bool is_sidecar;
-    bool macros;             /* sidecar: every parameter is prepended as #define NAME VALUE */
-    const char *options;     /* compiler options, joined by spaces; "" if none */
-    const char *const *defines; /* NAME VALUE pairs, 2 * n_defines */
+    bool macros;                 /* sidecar: every parameter is prepended as #define NAME VALUE */
+    bool index_i64;              /* dims are passed as i64; otherwise i32, and the index rule is among the requires */
+    const char *doc;             /* "" if none */
+    const struct body **options; /* compiler options: each a text with ${} */
+    size_t n_options;
+    template_define *defines;
     size_t n_defines;
     template_param *params;
     size_t n_params;
     template_condition *constraints; /* parameters, types, device.* */
     size_t n_constraints;
-    template_condition *requires_;   /* shape too; the i32 index rule is the last one when it applies */
+    template_condition *requires_; /* shape too; the i32 index rule is the last one when it applies */
     size_t n_requires;
-    int specialize[TASK_MAX_DIMS];   /* per dim: index of the boolean parameter that makes it a constant; -1 */
+    int specialize[TASK_MAX_DIMS]; /* per dim: index of the boolean parameter that makes it a constant; -1 */
     template_temp temps[TEMPLATE_MAX_TEMPS];
     size_t n_temps;
     template_launch launches[TEMPLATE_MAX_LAUNCHES];
     size_t n_launches;
-    expr_scope *scope;       /* the task's, then the parameters */
-    struct body *body;       /* parsed kernel text with directives; opaque to all but expand.c */
-} template;
+    expr_scope *scope;          /* the task's, then the parameters */
+    const struct body **bodies; /* parsed kernel texts, one per source file: see codegen/expand.h */
+    size_t n_bodies;
+}
+template;
 
-/* Reads and checks a template or sidecar. Constraints that name a dim, launches without a kernel of that name in the
- * text, unknown tensors, and the like are errors with file, line and column. `t` must outlive the template. */
+/* Reads and checks a template or sidecar (a path that ends in .kw.json, or a kernel without front matter that has one
+ * beside it). Constraints that name a dim, launches without a kernel of that name in the text, unknown tensors, and the
+ * like are errors with file, line and column. `t` must outlive the template. */
 kw_code template_load(const char *path, const task *t, template **out, kw_error *err);
 kw_code template_parse(const char *text, size_t length, const char *path, const task *t, template **out, kw_error *err);
 void template_free(template *p);
@@ -106,7 +122,8 @@ kw_code template_task_name(const char *path, char **task_name, kw_error *err);
 /* All templates of a task: files in ./templates and fs_data_folder("templates") whose front matter names the task; a
  * file with an error is skipped with a warning. `names` (n_names of them; 0: all) limits to the given names or paths:
  * then errors are errors. Sorted by name, fallback included. Caller frees each template and *out. */
-kw_code template_find(const task *t, const char *const *names, size_t n_names, template ***out, size_t *n, kw_error *err);
+kw_code template_find(const task *t, const char *const *names, size_t n_names, template ***out, size_t *n,
+                      kw_error *err);
 
 /* Index of a parameter; -1. */
 int template_param_index(const template *p, const char *name);

@@ -18,22 +18,26 @@
 
 typedef struct variant {
     arena *memory;
-    const task *task;            /* borrowed */
+    const task *task; /* borrowed */
     task_types types;
     const char *template_name;
     bool is_fallback;
     language lang;
-    const json *config;          /* {"TM":64,..}; owned by the variant */
-    const char *source;          /* expanded text */
+    json *config;       /* {"TM":64,..}; owned by the variant, not to be changed */
+    const char *source; /* expanded text */
     const char *options;
     /* Expressions below have the parameters and types folded in; free names are dims, scalars, device.* of the
      * task's scope. */
-    template_condition *constraints; size_t n_constraints; /* only those that still depend on device.* */
-    template_condition *requires_;   size_t n_requires;
+    template_condition *constraints;
+    size_t n_constraints; /* only those that still depend on device.* */
+    template_condition *requires_;
+    size_t n_requires;
     int64_t fixed_dims[TASK_MAX_DIMS]; /* specialised: the constant; -1: free */
-    template_temp *temps;        size_t n_temps;
-    template_launch *launches;   size_t n_launches; /* those whose `when` can be true */
-    char hash[HASH_HEX_SIZE];    /* source hash: expanded text without comments and blank runs + launch plan + options */
+    template_temp *temps;
+    size_t n_temps;
+    template_launch *launches;
+    size_t n_launches;        /* those whose `when` can be true */
+    char hash[HASH_HEX_SIZE]; /* source hash: text without comments and blank runs + launches and temps + options */
 } variant;
 
 /* Expands. `shape` is needed when the configuration specialises a dim (its value becomes the constant), else it may
@@ -51,14 +55,14 @@ bool variant_fits(const variant *v, const task_shape *s, const device_limits *li
 
 typedef struct plan_arg {
     arg_kind kind;
-    int index;        /* tensor, temp */
-    dtype type;       /* ARG_VALUE, ARG_SCALAR */
-    int64_t integer;  /* ARG_VALUE of integer type; bytes for ARG_LOCAL */
-    double real;      /* ARG_VALUE of real type, ARG_SCALAR */
+    int index;       /* tensor, temp */
+    dtype type;      /* ARG_VALUE, ARG_SCALAR */
+    int64_t integer; /* ARG_VALUE of integer type; bytes for ARG_LOCAL */
+    double real;     /* ARG_VALUE of real type, ARG_SCALAR */
 } plan_arg;
 
 typedef struct plan_launch {
-    const char *kernel;           /* borrowed from the variant (or from the plan's own memory when read from JSON) */
+    const char *kernel; /* borrowed from the variant (or from the plan's own memory when read from JSON) */
     size_t rank;
     uint64_t local[3], groups[3]; /* work-items per group, groups; a launch with 0 groups is left out of the plan */
     plan_arg args[TEMPLATE_MAX_ARGS];

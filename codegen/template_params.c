@@ -1,0 +1,155 @@
+/* Front matter: parameters and their values. */
+#include "codegen/template_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_VALUES 1000000
+
+/* ---- names ---- */
+
+static bool name_taken(const template *p, const char *name)
+{
+    if (expr_scope_find(p->scope, name) >= 0)
+        return true;
+    for (size_t i = 0; i < p->task->n_tensors; i++)
+        if (strcmp(p->task->tensors[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < p->n_temps; i++)
+        if (strcmp(p->temps[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+kw_code template_new_name(const template_reader *r, const char *path, const char *name)
+{
+    if (!locate_is_name(name))
+        return locate_error(
+            &r->where, path, r->err,
+            "\"%s\" cannot be a name: use letters, digits and _, and no word of the expression language", name);
+    if (name_taken(r->p, name))
+        return locate_error(&r->where, path, r->err, "the name %s is already used by task %s or above", name,
+                            r->p->task->name);
+    return KW_OK;
+}
+
+/* ---- parameters ---- */
+
+static const char *kind_family(value_kind kind)
+{
+    return kind == VALUE_INT || kind == VALUE_REAL ? "number" : value_kind_name(kind);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(*(const value *)a, *(const value *)b);
+}
+
+/* All of one kind, none twice. */
+static kw_code check_values(const template_reader *r, const char *path, const value *values, size_t n)
+{
+    if (n == 0 || n > MAX_VALUES)
+        return locate_error(&r->where, path, r->err, "must have 1 to %d values", MAX_VALUES);
+    for (size_t i = 0; i < n; i++) {
+        if (values[i].kind == VALUE_LIST || values[i].kind == VALUE_TYPE)
+            return locate_error(&r->where, path, r->err, "values must be integers, reals, booleans or strings");
+        if (values[i].kind == VALUE_STRING && strpbrk(values[i].as.string, "\r\n") != NULL)
+            return locate_error(&r->where, path, r->err, "strings must be one line of text");
+        if (strcmp(kind_family(values[i].kind), kind_family(values[0].kind)) != 0)
+            return locate_error(&r->where, path, r->err, "values must be of one kind, not %s and %s",
+                                value_kind_name(values[0].kind), value_kind_name(values[i].kind));
+    }
+    value *sorted = mem_alloc(n * sizeof *sorted);
+    memcpy(sorted, values, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    kw_code code = KW_OK;
+    for (size_t i = 1; code == KW_OK && i < n; i++) {
+        if (!value_equal(sorted[i - 1], sorted[i]))
+            continue;
+        strb text = STRB_INIT;
+        value_print(sorted[i], &text);
+        code = locate_error(&r->where, path, r->err, "the value %s is listed twice", strb_text(&text));
+        strb_clear(&text);
+    }
+    free(sorted);
+    return code;
+}
+
+/* "values": a list, or an expression that gives one ("range(1, 33)"). */
+static kw_code read_values(const template_reader *r, const char *path, const json *j, template_param *x)
+{
+    value v;
+    if (json_kind_of(j) == JSON_STRING) {
+        expr_scope *empty = expr_scope_new();
+        const expr *e = expr_parse(r->p->memory, json_text(j), empty, locate_string_text(&r->where, path), r->err);
+        expr_scope_free(empty);
+        if (e == NULL)
+            return KW_BAD_INPUT;
+        kw_code code = expr_eval(e, NULL, r->p->memory, &v, r->err);
+        if (code != KW_OK)
+            return code;
+    } else if (json_kind_of(j) != JSON_ARRAY || !value_from_json(j, r->p->memory, &v)) {
+        v = value_none();
+    }
+    if (v.kind != VALUE_LIST)
+        return locate_error(
+            &r->where, path, r->err,
+            "must be a list such as [16, 32] or an expression that gives one, such as \"range(1, 33)\"");
+    x->values = v.as.list.items;
+    x->n_values = v.as.list.n;
+    return check_values(r, path, x->values, x->n_values);
+}
+
+static kw_code read_default(const template_reader *r, const char *path, const json *j, template_param *x)
+{
+    value v;
+    if (j == NULL)
+        return KW_OK;
+    if (!value_from_json(j, r->p->memory, &v))
+        v = value_none();
+    for (size_t i = 0; i < x->n_values; i++) {
+        if (strcmp(kind_family(v.kind), kind_family(x->values[i].kind)) == 0 && value_equal(v, x->values[i])) {
+            x->default_index = i;
+            return KW_OK;
+        }
+    }
+    return locate_error(&r->where, path, r->err, "is not one of the values");
+}
+
+static kw_code read_param(template_reader *r, const json *j, template_param *x)
+{
+    static const char *const keys[] = {"values", "default", "doc", NULL};
+    locate_path path = locate_join("params.%s", json_key(j));
+    locate_path values = locate_join("%s.values", path.text);
+    locate_path preset = locate_join("%s.default", path.text);
+    x->name = json_key(j);
+    kw_code code = template_new_name(r, path.text, x->name);
+    if (code == KW_OK)
+        code = locate_need_object(&r->where, path.text, j, r->err);
+    if (code == KW_OK)
+        code = locate_check_keys(&r->where, path.text, j, keys, r->err);
+    if (code == KW_OK && json_get(j, "values") == NULL)
+        code = locate_error(&r->where, path.text, r->err, "\"values\" is missing");
+    if (code == KW_OK)
+        code = read_values(r, values.text, json_get(j, "values"), x);
+    if (code == KW_OK)
+        code = read_default(r, preset.text, json_get(j, "default"), x);
+    if (code == KW_OK)
+        code = locate_opt_string(&r->where, path.text, j, "doc", "", &x->doc, r->err);
+    x->slot = expr_scope_add(r->p->scope, x->name, EXPR_PARAM);
+    return code;
+}
+
+kw_code template_read_params(template_reader *r)
+{
+    const json *params = json_get(r->front, "params");
+    if (params == NULL)
+        return KW_OK;
+    kw_code code = locate_need_object(&r->where, "params", params, r->err);
+    if (code != KW_OK)
+        return code;
+    r->p->params = arena_alloc(r->p->memory, (json_count(params) + 1) * sizeof *r->p->params);
+    for (size_t i = 0; code == KW_OK && i < json_count(params); i++)
+        code = read_param(r, json_at(params, i), &r->p->params[r->p->n_params++]);
+    return code;
+}

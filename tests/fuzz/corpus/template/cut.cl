@@ -1,0 +1,1 @@
+/*kernwright {"task": "gemm", "launches": [{"kernel": "k"
