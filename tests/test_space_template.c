@@ -7,16 +7,16 @@
 
 #include <cmocka.h>
 
-static const char text[] =
-    "/*kernwright {\"task\": \"gemm\", \"language\": \"opencl\",\n"
-    "\"params\": {\"TM\": {\"values\": [16, 32, 64, 128]}, \"RM\": {\"values\": [1, 2, 3, 4]},\n"
-    "  \"VEC\": {\"values\": [1, 2, 4]}, \"MODE\": {\"values\": [\"a\", \"b\"]}},\n"
-    "\"constraints\": [\"TM % RM == 0\", \"TM // RM <= device.max_work_group_size\",\n"
-    "  \"TM * VEC * sizeof(T) <= device.local_mem_bytes\"],\n"
-    "\"requires\": [\"K % VEC == 0\"],\n"
-    "\"launches\": [{\"kernel\": \"k\", \"args\": [\"M\"], \"local\": [\"TM//RM\"], \"groups\": [\"ceil_div(M, TM)\"]}]\n"
-    "} */\n"
-    "kernel void k(int M)\n{\n}\n";
+static const char text[] = "/*kernwright {\"task\": \"gemm\", \"language\": \"opencl\",\n"
+                           "\"params\": {\"TM\": {\"values\": [16, 32, 64, 128]}, \"RM\": {\"values\": [1, 2, 3, 4]},\n"
+                           "  \"VEC\": {\"values\": [1, 2, 4]}, \"MODE\": {\"values\": [\"a\", \"b\"]}},\n"
+                           "\"constraints\": [\"TM % RM == 0\", \"TM // RM <= device.max_work_group_size\",\n"
+                           "  \"TM * VEC * sizeof(T) <= device.local_mem_bytes\"],\n"
+                           "\"requires\": [\"K % VEC == 0\"],\n"
+                           "\"launches\": [{\"kernel\": \"k\", \"args\": [\"M\"], \"local\": [\"TM//RM\"], \"groups\": "
+                           "[\"ceil_div(M, TM)\"]}]\n"
+                           "} */\n"
+                           "kernel void k(int M)\n{\n}\n";
 
 typedef struct fixture {
     task *gemm;

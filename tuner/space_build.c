@@ -16,7 +16,7 @@ typedef struct builder {
     size_t *order;
     size_t max_bytes, held; /* bytes of finished raw levels */
     space_raw_level *levels;
-    size_t *subs;           /* that the current tuples are made of */
+    size_t *subs; /* that the current tuples are made of */
     size_t n_subs;
     space_states from, to;
     space_plan *plan;

@@ -20,7 +20,7 @@ typedef struct space_sub {
     struct space_sub_value {
         value content;
         bool failed;
-    } *values; /* values[i] has number i + 1 */
+    } * values; /* values[i] has number i + 1 */
     size_t n_values, values_capacity;
     uint32_t *slots; /* hash table of numbers, 0 free */
     size_t n_slots;
@@ -41,7 +41,7 @@ typedef struct space_group_term {
     struct space_known_frontier {
         uint64_t set;
         space_frontier frontier;
-    } *known;
+    } * known;
     size_t n_known; /* size of the hash table, a power of 2 */
     size_t used;
 } space_group_term;
@@ -55,9 +55,9 @@ typedef struct space_group {
     size_t n_terms;
     space_sub *subs;
     size_t n_subs, subs_capacity;
-    value *env;            /* variables are VALUE_NONE between evaluations of an estimate */
-    bool *assigned_slots;  /* working memory, one per slot */
-    size_t evaluations;    /* since `scratch` was emptied */
+    value *env;           /* variables are VALUE_NONE between evaluations of an estimate */
+    bool *assigned_slots; /* working memory, one per slot */
+    size_t evaluations;   /* since `scratch` was emptied */
 } space_group;
 
 space_group *space_group_new(const space_problem *p, size_t number);

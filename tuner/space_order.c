@@ -16,11 +16,11 @@
 
 typedef struct model {
     space_group *g;
-    size_t **terms_of;   /* per variable: terms that use it */
+    size_t **terms_of; /* per variable: terms that use it */
     size_t *n_terms_of;
     bool *assigned;
-    size_t *missing;     /* per term: variables not assigned */
-    size_t *mark;        /* per subexpression: == round if already counted */
+    size_t *missing; /* per term: variables not assigned */
+    size_t *mark;    /* per subexpression: == round if already counted */
     size_t n_mark, round;
     double prefixes, states, cost;
     size_t steps;
@@ -85,7 +85,7 @@ static void step(model *m, size_t var)
 }
 
 typedef enum rule {
-    FEWEST_STATES,  /* and transitions */
+    FEWEST_STATES,   /* and transitions */
     MOST_CONSTRAINED /* fewest prefixes left; then most constraints touched */
 } rule;
 
@@ -171,7 +171,7 @@ static void improve(model *m, size_t *order, double cost)
 static void list_terms(model *m)
 {
     space_group *g = m->g;
-    m->terms_of = mem_calloc(g->n_vars, sizeof(*m->terms_of));
+    m->terms_of = mem_calloc(g->n_vars, sizeof(size_t *));
     m->n_terms_of = mem_calloc(g->n_vars, sizeof *m->n_terms_of);
     for (size_t v = 0; v < g->n_vars; v++)
         m->terms_of[v] = arena_alloc(g->memory, (g->n_terms + 1) * sizeof **m->terms_of);
