@@ -185,6 +185,8 @@ static bool skips_compile(const evaluator *e, const candidate *c)
 
 static void schedule(evaluator *e)
 {
+    if (pool_interrupted(e->pool))
+        return;
     while (e->waiting.first && skips_compile(e, e->waiting.first))
         push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
@@ -378,17 +380,29 @@ size_t evaluator_depth(const evaluator *e)
 candidate *evaluator_next(evaluator *e, kw_error *err)
 {
     kw_error_clear(err);
+    kw_code over = KW_OK;
     while (e->pending > 0) {
         schedule(e);
         candidate *c = pop(&e->finished);
-        if (c) {
+        if (c) { /* what came with the last events counts, also when the run is over */
+            kw_error_clear(err);
             e->pending--;
             return c;
         }
-        if (pool_poll(e->pool, -1, err) != KW_OK)
+        if (over != KW_OK)
             return NULL;
+        over = pool_poll(e->pool, -1, err);
     }
     return NULL;
+}
+
+void evaluator_forget(evaluator *e)
+{
+    static const queue empty;
+    e->waiting = e->compiled = e->finished = empty;
+    memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
+    e->on_timing = NULL;
+    e->pending = e->in_compile = 0;
 }
 
 bool evaluator_interrupted(const evaluator *e)
