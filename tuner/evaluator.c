@@ -11,6 +11,11 @@
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
 
+#define MOST_COMPILERS 256
+/* Beside a GPU, if not said otherwise: every one has a context on the device, and what is compiled far ahead of the
+ * timing is chosen without knowing how the candidates before it came out. */
+#define GPU_COMPILERS 8
+
 /* Worker 0 verifies and times; the others compile. */
 enum { TIMING_WORKER = 0 };
 
@@ -288,12 +293,14 @@ static void on_event(const pool_event *event, void *cookie)
 static size_t compile_workers(const evaluator *e, int wanted)
 {
     if (wanted >= 0)
-        return (size_t)wanted;
+        return (size_t)(wanted < MOST_COMPILERS ? wanted : MOST_COMPILERS);
     int64_t cores = pool_hello(e->pool)->physical_cores;
     if (cores < 1)
         cores = 1;
     if (!is_cpu(e) && cores > 1)
         cores--; /* the timing worker's core: a driver that polls keeps it busy */
+    if (!is_cpu(e) && cores > GPU_COMPILERS)
+        cores = GPU_COMPILERS;
     return (size_t)cores;
 }
 
