@@ -20,7 +20,7 @@ static void add_row(table *tab, json *list, const template *p)
     table_text(tab, p->task->name);
     table_text(tab, language_name(p->lang));
     table_number(tab, (double)p->n_params, 1);
-    table_number(tab, raw, 3);
+    table_number(tab, raw, 1);
     table_text(tab, p->is_fallback ? "yes" : "");
     table_text(tab, p->path);
     table_end_row(tab);
