@@ -58,7 +58,7 @@ static void on_progress(const tune_progress *p, void *cookie)
         snprintf(share, sizeof share, "%llu/%llu", (unsigned long long)p->done, (unsigned long long)p->budget);
     else
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds, p->seconds_budget);
-    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->purpose, p->m->template_name,
+    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose, p->m->template_name,
              outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
@@ -183,7 +183,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
                             .trace = o.trace};
     store *s = NULL;
     evaluator *e = NULL;
-    table *tab = table_new("shape|naive ms|first ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|layer|verified|template");
+    table *tab = table_new("shape|naive ms|first-guess ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|layer|verified|template");
     code = store_open(c->store, false, &s, err);
     if (code == KW_OK)
         code = evaluator_open(&eo, &e, err);
