@@ -73,7 +73,7 @@ say = @$(if $(V),:,printf '  %-4s %s\n' $(1) $(2))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind format lint help clean install bundle tests FORCE
+.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind golden format lint help clean install bundle tests FORCE
 
 ## all: the library (static and shared) and the program; what plain `make` does
 all: modules $(STATIC) $(BUILD)/libkernwright.so $(PROGRAM)
@@ -112,7 +112,7 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 # Texts that emitted headers contain, as C arrays.
-SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.h
+SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
 $(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
@@ -227,6 +227,10 @@ bench: all
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh
+
+## golden: writes the expected texts in tests/golden and the examples in templates/FORMAT.md anew
+golden: $(BUILD)/tests/test_golden
+	@$(TEST_ENV) $< --update
 
 ## format: clang-format over all C files
 format:

@@ -1,5 +1,6 @@
-/* Nanoseconds per select of a header with many rows, shapes in random order, each call's input depending on the answer of
- * the one before, so that calls do not overlap. Beside it a hash map of the usual kind that holds the same rows. */
+/* Nanoseconds per select of a header with many rows, shapes in random order, each call's input depending on the
+ * answer of the one before, so that calls do not overlap. Beside it a hash map of the usual kind that holds the same
+ * rows. */
 #define _POSIX_C_SOURCE 200112L
 #define KW_NO_LAUNCH
 #include "kw_gemm.h"
@@ -184,6 +185,7 @@ int main(void)
     other = time_select(&hits);
     if (hits != 0)
         return 1;
-    printf("ns_loop=%.1f ns_exact=%.1f ns_default=%.1f ns_other_model=%.1f ns_hash_map=%.1f\n", time_loop(), exact, other, arch, map);
+    printf("ns_loop=%.1f ns_exact=%.1f ns_default=%.1f ns_other_model=%.1f ns_hash_map=%.1f\n", time_loop(), exact,
+           other, arch, map);
     return 0;
 }

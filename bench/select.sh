@@ -10,7 +10,7 @@ modules='libcjson gsl hwloc OpenCL sqlite3 zlib libxxhash libuv'
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$work/select_header" bench/select_header.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
 
-seconds() { # COMMAND...: wall time in ms
+milliseconds() { # COMMAND...: its wall time
     begin=$(date +%s%N)
     "$@"
     end=$(date +%s%N)
@@ -23,15 +23,26 @@ seconds() { # COMMAND...: wall time in ms
 read -r emit_large bytes_large text_large <"$work/large.txt"
 read -r emit_thousand bytes_thousand text_thousand <"$work/thousand.txt"
 
-printf '#include "kw_gemm.h"\nint main(void)\n{\n    kw_gemm *g = 0;\n    cl_mem b = 0;\n    kw_gemm_shape s = {1, 2, 3};\n' >"$work/unit.c"
-printf '    return kw_gemm_create(0, 0, &g) || kw_gemm_enqueue(g, 0, s, 1, 0, b, 0, b, 0, b, 0, b, 0, 0, 0);\n}\n' >>"$work/unit.c"
-compile_large=$(seconds "$cc" -std=c99 -O2 -I"$work/large" -c -o "$work/unit.o" "$work/unit.c")
-compile_large_cxx=$(seconds "$cxx" -x c++ -std=c++11 -O2 -I"$work/large" -c -o "$work/unit.o" "$work/unit.c")
-compile_thousand=$(seconds "$cc" -std=c99 -O2 -I"$work/thousand" -c -o "$work/unit.o" "$work/unit.c")
+cat >"$work/unit.c" <<'UNIT'
+#include "kw_gemm.h"
+int main(void)
+{
+    kw_gemm *g = 0;
+    cl_mem b = 0;
+    kw_gemm_shape s = {1, 2, 3};
+    return kw_gemm_create(0, 0, &g) || kw_gemm_enqueue(g, 0, s, 1, 0, b, 0, b, 0, b, 0, b, 0, 0, 0);
+}
+UNIT
+compile_large=$(milliseconds "$cc" -std=c99 -O2 -I"$work/large" -c -o "$work/unit.o" "$work/unit.c")
+compile_large_cxx=$(milliseconds "$cxx" -x c++ -std=c++11 -O2 -I"$work/large" -c -o "$work/unit.o" "$work/unit.c")
+compile_thousand=$(milliseconds "$cc" -std=c99 -O2 -I"$work/thousand" -c -o "$work/unit.o" "$work/unit.c")
 
 "$cc" -std=c99 -O2 -I"$work/large" -o "$work/select" bench/select.c
 times=$("$work/select")
-echo "10,000 rows, 20 devices, 64 variants: emitted in $emit_large ms, $bytes_large bytes, $((bytes_large - text_large)) without kernel text"
-echo "1,000 rows, 100 variants: emitted in $emit_thousand ms, $bytes_thousand bytes, $((bytes_thousand - text_thousand)) without kernel text"
+echo "10,000 rows, 20 devices, 64 variants: emitted in $emit_large ms, $bytes_large bytes," \
+    "$((bytes_large - text_large)) without kernel text"
+echo "1,000 rows, 100 variants: emitted in $emit_thousand ms, $bytes_thousand bytes," \
+    "$((bytes_thousand - text_thousand)) without kernel text"
 echo "select: $times emit_10000_ms=$emit_large emit_1000_ms=$emit_thousand compile_10000_c_ms=$compile_large" \
-    "compile_10000_cxx_ms=$compile_large_cxx compile_1000_c_ms=$compile_thousand bytes_10000=$((bytes_large - text_large))"
+    "compile_10000_cxx_ms=$compile_large_cxx compile_1000_c_ms=$compile_thousand" \
+    "bytes_10000=$((bytes_large - text_large))"

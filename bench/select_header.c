@@ -1,6 +1,6 @@
-/* Writes headers with synthetic rows for bench/select.sh: select_header FILE ROWS DEVICES VARIANTS. Shapes are log-uniform,
- * each row runs one of VARIANTS random configurations of gemm_tiled. Prints the milliseconds that the writer took, and
- * the bytes of kernel text in the header. */
+/* Writes headers with synthetic rows for bench/select.sh: select_header FILE ROWS DEVICES VARIANTS. Shapes are
+ * log-uniform, each row runs one of VARIANTS random configurations of gemm_tiled. Prints the milliseconds that the
+ * writer took, and the bytes of kernel text in the header. */
 #include "base/clock.h"
 #include "base/counter_rng.h"
 #include "base/fs.h"
@@ -47,7 +47,8 @@ static int64_t draw_dim(synthetic *s)
 static variant *draw_variant(synthetic *s, uint32_t *config)
 {
     const template *t = s->tiled;
-    device_limits limits = {.max_work_group_size = 1024, .max_work_item_size = {1024, 1024, 64}, .local_mem_bytes = 49152};
+    device_limits limits = {
+        .max_work_group_size = 1024, .max_work_item_size = {1024, 1024, 64}, .local_mem_bytes = 49152};
     value *env = mem_calloc((size_t)expr_scope_size(t->scope), sizeof *env);
     kw_error err = {0};
     variant *v = NULL;
@@ -122,11 +123,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: select_header FILE ROWS DEVICES VARIANTS\n");
         return 2;
     }
-    const size_t n_rows = strtoul(argv[2], NULL, 10), n_devices = strtoul(argv[3], NULL, 10), n_variants = strtoul(argv[4], NULL, 10);
+    const size_t n_rows = strtoul(argv[2], NULL, 10), n_devices = strtoul(argv[3], NULL, 10),
+                 n_variants = strtoul(argv[4], NULL, 10);
     make(&s, n_rows, n_devices, n_variants);
-    const header_model m = {.task = s.task, .types = s.types, .prefix = "kw_", .variants = (const variant *const *)s.variants,
-                            .n_variants = n_variants + 1, .devices = s.devices, .n_devices = n_devices, .rows = s.rows,
-                            .n_rows = n_rows, .default_variant = 0, .tool_version = "bench"};
+    const header_model m = {.task = s.task,
+                            .types = s.types,
+                            .prefix = "kw_",
+                            .variants = (const variant *const *)s.variants,
+                            .n_variants = n_variants + 1,
+                            .devices = s.devices,
+                            .n_devices = n_devices,
+                            .rows = s.rows,
+                            .n_rows = n_rows,
+                            .default_variant = 0,
+                            .tool_version = "bench"};
     const int64_t start = clock_now_ns();
     need(header_write(&m, &out, &err), &err);
     need(fs_write(argv[1], out.data, out.length, &err), &err);

@@ -1,12 +1,12 @@
 /* kernwright worker --stdio: compiles, verifies and times for whoever is at the other end of its pipes. */
+#include "cli/cli.h"
+
 #include "base/log.h"
 #include "tuner/job.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-int cli_worker(int argc, char **argv);
 
 static const char help[] =
     "usage: kernwright worker --stdio\n"

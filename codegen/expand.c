@@ -76,7 +76,8 @@ static kw_code run_value(run *r, const piece *p)
 
 static kw_code count_steps(run *r, const piece *p, int64_t lo, int64_t hi, int64_t step, int64_t *n)
 {
-    if (step == 0)
+    uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    if (stride == 0)
         return kw_error_set(r->err, KW_BAD_INPUT, "%s:%d:%d: the step of the loop is 0", p->where.file, p->where.line,
                             p->where.column);
     uint64_t distance = 0;
@@ -84,7 +85,6 @@ static kw_code count_steps(run *r, const piece *p, int64_t lo, int64_t hi, int64
         distance = (uint64_t)hi - (uint64_t)lo;
     if (step < 0 && lo > hi)
         distance = (uint64_t)lo - (uint64_t)hi;
-    uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     uint64_t count = distance / stride + (distance % stride != 0);
     if (count > (uint64_t)(EXPAND_MAX_ITERATIONS - r->iterations))
         return kw_error_set(r->err, KW_BAD_INPUT,

@@ -17,10 +17,11 @@
 
 typedef struct body body; /* a parsed text: literal runs, ${}, //@for, //@if, //@let, //@require */
 
-/* Which names of the scope have a value when text is expanded: NULL or one entry per slot of the scope as given to
- * body_parse. An expression that uses another one is an error, since no expansion could succeed. */
+/* Which names have a value when text is expanded: one entry for each of the first n slots of the scope; later slots are
+ * names of for and let. An expression that uses a name without one is an error, since no expansion could succeed. */
 typedef struct body_names {
     const bool *known;
+    int n;
 } body_names;
 
 /* Parses `text`; line numbers start at `first_line`. Names added by for and let extend `scope` (which grows).

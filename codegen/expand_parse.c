@@ -27,7 +27,6 @@ typedef struct parser {
     expr_scope *scope;
     const expr_scope *names_scope; /* the same; the only one of body_parse_inline */
     body_names names;
-    int n_known; /* entries of names.known */
     frame frames[EXPAND_MAX_DEPTH + 1];
     size_t depth; /* frames in use, at least 1 */
     strb text;    /* the literal run that is being gathered */
@@ -122,7 +121,7 @@ static const expr *parse_expr(parser *p, const char *text, size_t n, int column)
     }
     const expr *e =
         expr_parse(p->a, arena_strndup(p->a, text, n), p->names_scope, (expr_where){p->file, p->line, column}, p->err);
-    for (int slot = 0; e != NULL && slot < p->n_known; slot++) {
+    for (int slot = 0; e != NULL && slot < p->names.n; slot++) {
         if (!p->names.known[slot] && expr_uses(e, slot)) {
             fail(p, column, "%s %s", expr_scope_name(p->names_scope, slot),
                  why_unknown(expr_scope_role(p->names_scope, slot)));
@@ -494,7 +493,6 @@ body *body_parse(arena *a, const char *text, size_t length, const char *file, in
                   .scope = scope,
                   .names_scope = scope,
                   .names = names,
-                  .n_known = names.known != NULL ? expr_scope_size(scope) : 0,
                   .depth = 1,
                   .err = err};
     body *b = finish(p, parse_lines(p, text, length));
@@ -511,7 +509,6 @@ body *body_parse_inline(arena *a, const char *text, expr_where where, const expr
                   .line = where.line,
                   .names_scope = scope,
                   .names = names,
-                  .n_known = names.known != NULL ? expr_scope_size(scope) : 0,
                   .depth = 1,
                   .err = err};
     body *b = finish(p, parse_text(p, text, text + strlen(text), where.column));

@@ -33,17 +33,19 @@ static bool text_uses(const char *text, const char *name)
 /* Names of the task must not be names of the shared part: a task "device" would define kw_device. */
 static kw_code check_names(const writer *w, kw_error *err)
 {
-    const char *const *const texts[] = {header_shared_select, header_shared_device_key_body, header_shared_device_key_query,
-                                        header_shared_launch};
+    const char *const *const texts[] = {header_shared_select, header_shared_device_key_body,
+                                        header_shared_device_key_query, header_shared_launch};
     const header_model *m = w->m;
     if (!header_is_identifier(w->low))
-        return kw_error_set(err, KW_BAD_INPUT, "prefix \"%s\" makes no C name: use letters, digits and _, not a digit first",
-                            m->prefix);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "prefix \"%s\" makes no C name: use letters, digits and _, not a digit first", m->prefix);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *const *p = texts[i]; *p; p++)
             if (text_uses(*p, w->low) || text_uses(*p, w->up))
-                return kw_error_set(err, KW_BAD_INPUT, "names that begin with \"%s_\" belong to the shared part of dispatch "
-                                    "headers: choose another prefix for task \"%s\"", w->low, m->task->name);
+                return kw_error_set(err, KW_BAD_INPUT,
+                                    "names that begin with \"%s_\" belong to the shared part of dispatch "
+                                    "headers: choose another prefix for task \"%s\"",
+                                    w->low, m->task->name);
     return KW_OK;
 }
 
@@ -66,8 +68,10 @@ static kw_code check_parameters(const writer *w, kw_error *err)
     for (size_t i = 0; i < n && code == KW_OK; i++)
         for (size_t k = 0; k < i && code == KW_OK; k++)
             if (strcmp(names[i], names[k]) == 0)
-                code = kw_error_set(err, KW_BAD_INPUT, "task %s: two parameters of the emitted function would be called \"%s\": "
-                                    "rename a tensor or scalar", t->name, names[i]);
+                code = kw_error_set(err, KW_BAD_INPUT,
+                                    "task %s: two parameters of the emitted function would be called \"%s\": "
+                                    "rename a tensor or scalar",
+                                    t->name, names[i]);
     for (size_t i = 0; i < t->n_tensors; i++)
         free(offsets[i]);
     return code;
@@ -103,8 +107,8 @@ static kw_code check_variants(const header_model *m, kw_error *err)
     for (size_t i = 0; i < m->n_variants; i++) {
         const variant *v = m->variants[i];
         if (v->lang != LANGUAGE_OPENCL)
-            return kw_error_set(err, KW_BAD_INPUT, "variant %zu of %s is in %s: a dispatch header launches OpenCL only", i,
-                                v->template_name, language_name(v->lang));
+            return kw_error_set(err, KW_BAD_INPUT, "variant %zu of %s is in %s: a dispatch header launches OpenCL only",
+                                i, v->template_name, language_name(v->lang));
         for (size_t k = 0; k < m->task->n_types; k++)
             if (v->types.of[k] != m->types.of[k])
                 return kw_error_set(err, KW_BAD_INPUT, "variant %zu of %s has other element types than the header", i,
@@ -192,7 +196,8 @@ static void put_provenance(const writer *w, strb *out)
         }
         strb_add(out, "\n");
     }
-    strb_printf(out, " * Variants: %zu; %d serves every shape that nothing else serves.\n", m->n_variants, m->default_variant);
+    strb_printf(out, " * Variants: %zu; %d serves every shape that nothing else serves.\n", m->n_variants,
+                m->default_variant);
     for (size_t i = 0; i < m->n_variants; i++) {
         strb_printf(out, " *   %zu  ", i);
         header_put_comment(out, w->variants[i].name);
@@ -230,17 +235,22 @@ static void put_shared(strb *out)
 static void put_parts(const writer *w, size_t select_end, strb *out)
 {
     const unsigned id = (unsigned)(hash_u64(w->out.data, w->out.length, 0) & GUARD_BITS);
-    header_put_f(w, out, "\n/* ---- task %s ---- */\n\n#if defined(^_H) && ^_H != 0x%08x\n"
-                 "#error \"two different headers define the names %s_...: emit one of them with another --prefix\"\n#endif\n"
-                 "#ifndef ^_H\n#define ^_H 0x%08x\n\n", w->m->task->name, id, w->low, id);
+    header_put_f(
+        w, out,
+        "\n/* ---- task %s ---- */\n\n#if defined(^_H) && ^_H != 0x%08x\n"
+        "#error \"two different headers define the names %s_...: emit one of them with another --prefix\"\n#endif\n"
+        "#ifndef ^_H\n#define ^_H 0x%08x\n\n",
+        w->m->task->name, id, w->low, id);
     strb_add_n(out, w->out.data, select_end);
-    header_put(w, out, "#endif /* ^_H */\n\n#if !defined(KW_NO_LAUNCH) && !defined(^_LAUNCH_H)\n#define ^_LAUNCH_H\n\n");
+    header_put(w, out,
+               "#endif /* ^_H */\n\n#if !defined(KW_NO_LAUNCH) && !defined(^_LAUNCH_H)\n#define ^_LAUNCH_H\n\n");
     strb_add_n(out, w->out.data + select_end, w->out.length - select_end);
     header_put(w, out, "#endif /* ^_LAUNCH_H */\n");
 }
 
 /* A program may have globals called queue or shape before it includes the header, and be compiled with -Wshadow. */
-static const char quiet[] = "\n#if defined(__GNUC__)\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n";
+static const char quiet[] =
+    "\n#if defined(__GNUC__)\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n";
 static const char loud[] = "\n#if defined(__GNUC__)\n#pragma GCC diagnostic pop\n#endif\n";
 
 static kw_code write_task(writer *w, size_t *select_end, kw_error *err)

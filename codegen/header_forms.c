@@ -1,8 +1,8 @@
 /* Conditions, temporaries and geometry of the variants as C functions.
  *
  * The variants of one template mostly differ in numbers only. Each number of the printed expressions is therefore
- * replaced by c[i], a row of constants per variant; what remains is the variant's form, and equal forms become one set of
- * functions. A header with a thousand variants then compiles as fast as one with a few. */
+ * replaced by c[i], a row of constants per variant; what remains is the variant's form, and equal forms become one set
+ * of functions. A header with a thousand variants then compiles as fast as one with a few. */
 #include "base/hash.h"
 #include "codegen/header_internal.h"
 
@@ -28,8 +28,9 @@ static const char *slot_name(int slot, void *cookie)
     if (dim >= 0 && dim < (int)t->n_dims)
         strb_printf(&text, "s->%s", p->w->dim_names[dim]);
     else if (scalar >= 0 && scalar < (int)t->n_scalars)
-        strb_printf(&text, dtype_is_float(task_scalar_type(t, &p->w->m->types, (size_t)scalar)) ? "(double)x->%s"
-                                                                                                : "(int64_t)x->%s",
+        strb_printf(&text,
+                    dtype_is_float(task_scalar_type(t, &p->w->m->types, (size_t)scalar)) ? "(double)x->%s"
+                                                                                         : "(int64_t)x->%s",
                     p->w->scalar_names[scalar]);
     else if (limit < limits_count())
         strb_printf(&text, "d->limits.%s", limits_name(limit));
@@ -57,14 +58,15 @@ static kw_code check_roles(const writer *w, const expr *e, header_roles roles, c
         if (!expr_uses(e, slot))
             continue;
         if ((role == EXPR_DEVICE && !roles.device) || (role == EXPR_SCALAR && !roles.scalars))
-            return kw_error_set(err, KW_BAD_INPUT, "%s: %s cannot be known here, in a dispatch header: write \"%s\" without it",
-                                what, expr_scope_name(scope, slot), expr_text(e));
+            return kw_error_set(err, KW_BAD_INPUT,
+                                "%s: %s cannot be known here, in a dispatch header: write \"%s\" without it", what,
+                                expr_scope_name(scope, slot), expr_text(e));
     }
     return KW_OK;
 }
 
-kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, expr_c_want want, const char *what,
-                        kw_error *err)
+kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles roles, expr_c_want want,
+                        const char *what, kw_error *err)
 {
     const task *t = w->m->task;
     printing p = {w, ""};
@@ -271,18 +273,27 @@ static void add_size(drawing *d, const char *function, size_t dimension, const e
 static const char *int_limits(dtype type)
 {
     switch (type) {
-    case DTYPE_I8: return "INT8_MIN, INT8_MAX, 1";
-    case DTYPE_U8: return "0, UINT8_MAX, 1";
-    case DTYPE_I16: return "INT16_MIN, INT16_MAX, 2";
-    case DTYPE_U16: return "0, UINT16_MAX, 2";
-    case DTYPE_I32: return "INT32_MIN, INT32_MAX, 4";
-    case DTYPE_U32: return "0, UINT32_MAX, 4";
-    case DTYPE_I64: return "INT64_MIN, INT64_MAX, 8";
-    case DTYPE_U64: return "0, INT64_MAX, 8";
+    case DTYPE_I8:
+        return "INT8_MIN, INT8_MAX, 1";
+    case DTYPE_U8:
+        return "0, UINT8_MAX, 1";
+    case DTYPE_I16:
+        return "INT16_MIN, INT16_MAX, 2";
+    case DTYPE_U16:
+        return "0, UINT16_MAX, 2";
+    case DTYPE_I32:
+        return "INT32_MIN, INT32_MAX, 4";
+    case DTYPE_U32:
+        return "0, UINT32_MAX, 4";
+    case DTYPE_I64:
+        return "INT64_MIN, INT64_MAX, 8";
+    case DTYPE_U64:
+        return "0, INT64_MAX, 8";
     case DTYPE_NONE:
     case DTYPE_F16:
     case DTYPE_F32:
-    case DTYPE_F64: break;
+    case DTYPE_F64:
+        break;
     }
     return NULL;
 }
@@ -305,8 +316,12 @@ static void add_arg(drawing *d, const template_arg *arg)
 {
     const task *t = d->w->m->task;
     switch (arg->kind) {
-    case ARG_TENSOR: add(d, "            kw_arg_handle(l, KW_ARG_TENSOR, %d); /* %s */\n", arg->index, t->tensors[arg->index].name); break;
-    case ARG_TEMP: add(d, "            kw_arg_handle(l, KW_ARG_TEMP, %d); /* %s */\n", arg->index, d->v->temps[arg->index].name); break;
+    case ARG_TENSOR:
+        add(d, "            kw_arg_handle(l, KW_ARG_TENSOR, %d); /* %s */\n", arg->index, t->tensors[arg->index].name);
+        break;
+    case ARG_TEMP:
+        add(d, "            kw_arg_handle(l, KW_ARG_TEMP, %d); /* %s */\n", arg->index, d->v->temps[arg->index].name);
+        break;
     case ARG_SCALAR: {
         const char *name = d->w->scalar_names[arg->index];
         if (task_scalar_type(t, &d->v->types, (size_t)arg->index) == DTYPE_F16)
@@ -315,7 +330,9 @@ static void add_arg(drawing *d, const template_arg *arg)
             add(d, "            kw_arg_bytes(l, &x->%s, sizeof x->%s);\n", name, name);
         break;
     }
-    case ARG_VALUE: add_value_arg(d, arg); break;
+    case ARG_VALUE:
+        add_value_arg(d, arg);
+        break;
     case ARG_LOCAL:
         add(d, "            kw_arg_local(p, l, ");
         add_expr(d, arg->value, everything, EXPR_C_INT, arg->text);
@@ -350,7 +367,9 @@ static void add_launch(drawing *d, size_t id)
 
 static void add_launches_function(drawing *d)
 {
-    add(d, "static inline void @_launches_%c(const int64_t *c, const kw_device *d, const @_shape *s, const @_scalars *x,\n",
+    add(d,
+        "static inline void @_launches_%c(const int64_t *c, const kw_device *d, const @_shape *s, const @_scalars "
+        "*x,\n",
         FORM_MARK);
     add(d, "    kw_plan *p)\n{\n    int fault = 0;\n    (void)c;\n    (void)d;\n    (void)s;\n    (void)x;\n");
     for (size_t i = 0; i < d->v->n_launches; i++)

@@ -63,13 +63,14 @@ typedef struct writer {
 
 /* ---- text (header_text.c) ---- */
 
-/* Appends text in which '@' stands for "kw_gemm" and '^' for "KW_GEMM". put_f formats after replacing, so that arguments
- * are taken as they are. */
+/* Appends text in which '@' stands for "kw_gemm" and '^' for "KW_GEMM". put_f formats after replacing, so that
+ * arguments are taken as they are. */
 void header_put(const writer *w, strb *out, const char *text);
 void header_put_f(const writer *w, strb *out, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* One C string literal, quotes included; lines of the text become lines of the literal, indented. Whatever the bytes,
- * the compiler sees exactly them: backslashes, quotes, trigraphs, control characters and non-ASCII bytes are escaped. */
+/* One C string literal, quotes included; lines of the text become lines of the literal, indented. Whatever the
+ * bytes, the compiler sees exactly them: backslashes, quotes, trigraphs, control characters and non-ASCII bytes are
+ * escaped. */
 void header_put_literal(strb *out, const char *text, size_t length, const char *indent);
 /* Text as it may stand inside a comment: one line, ASCII, nothing that opens or ends a comment. */
 void header_put_comment(strb *out, const char *text);

@@ -9,7 +9,8 @@
 static void put_sources(writer *w)
 {
     strb *out = &w->out;
-    header_put(w, out, "/* Kernel text in pieces; equal ones stand once. */\nstatic const char *const @_pieces[] = {\n");
+    header_put(w, out,
+               "/* Kernel text in pieces; equal ones stand once. */\nstatic const char *const @_pieces[] = {\n");
     for (size_t i = 0; i < w->n_pieces; i++) {
         strb_printf(out, "    /* %zu */\n    ", i);
         header_put_literal(out, w->pieces[i], w->piece_lengths[i], "    ");
@@ -22,17 +23,21 @@ static void put_sources(writer *w)
             strb_printf(out, "%" PRIu32 ",", w->piece_list[v->first_piece + k]);
         strb_add(out, "\n");
     }
-    header_put(w, out, "};\n\n/* Copies the kernel text of a variant like snprintf; returns its length. */\n"
+    header_put(w, out,
+               "};\n\n/* Copies the kernel text of a variant like snprintf; returns its length. */\n"
                "static inline size_t @_variant_source(int variant, char *text, size_t size)\n{\n"
                "    if (variant < 0 || variant >= ^_VARIANTS)\n        return 0;\n"
-               "    return kw_text_join(@_pieces, @_piece_list + @_variants[variant].first_piece, @_variants[variant].n_pieces,\n"
+               "    return kw_text_join(@_pieces, @_piece_list + @_variants[variant].first_piece, "
+               "@_variants[variant].n_pieces,\n"
                "        text, size);\n}\n\n");
 }
 
 static void put_kernels(writer *w)
 {
     strb *out = &w->out;
-    header_put(w, out, "/* Kernels of each form, by launch. */\nstatic const char *const @_kernels[][KW_MAX_LAUNCHES + 1] = {\n");
+    header_put(
+        w, out,
+        "/* Kernels of each form, by launch. */\nstatic const char *const @_kernels[][KW_MAX_LAUNCHES + 1] = {\n");
     for (size_t i = 0; i < w->n_forms; i++) {
         const variant *v = w->forms[i].example;
         strb_add(out, "    {");
@@ -42,7 +47,8 @@ static void put_kernels(writer *w)
             strb_add(out, k == v->n_launches ? "NULL" : ", NULL");
         strb_add(out, "},\n");
     }
-    header_put(w, out, "};\n\n"
+    header_put(w, out,
+               "};\n\n"
                "static inline kw_program_text @_program_text(int variant)\n{\n"
                "    const kw_variant_facts *v = &@_variants[variant];\n    kw_program_text text;\n"
                "    text.name = v->name;\n    text.options = v->options;\n    text.pieces = @_pieces;\n"
@@ -78,7 +84,8 @@ static kw_code put_span(writer *w, size_t tensor, kw_error *err)
 static kw_code put_spans(writer *w, kw_error *err)
 {
     kw_code code = KW_OK;
-    header_put(w, &w->out, "/* Bytes of a tensor from its first element to its last; -1: beyond int64. `s` is a full shape. */\n"
+    header_put(w, &w->out,
+               "/* Bytes of a tensor from its first element to its last; -1: beyond int64. `s` is a full shape. */\n"
                "static inline int64_t @_tensor_bytes(int tensor, const @_shape *s)\n{\n"
                "    kw_span span = {1, 0, 0, 0};\n    int fault = 0;\n    (void)s;\n    switch (tensor) {\n");
     for (size_t i = 0; i < w->m->task->n_tensors && code == KW_OK; i++)
@@ -98,9 +105,11 @@ static void put_misses(writer *w)
         size += strlen(t->dims[i].name) + 24;
     for (size_t i = 0; i < t->n_types; i++)
         size += strlen(t->types[i].symbol) + 12;
-    header_put_f(w, out, "/* Hands the shape to the program as a line of a shapes file, without its newline. */\n"
+    header_put_f(w, out,
+                 "/* Hands the shape to the program as a line of a shapes file, without its newline. */\n"
                  "#ifdef KW_LOG_MISSES\nstatic inline void @_log_miss(const @_shape *s)\n{\n    char line[%zu];\n"
-                 "    (void)snprintf(line, sizeof line, \"{", size);
+                 "    (void)snprintf(line, sizeof line, \"{",
+                 size);
     for (size_t i = 0; i < t->n_dims; i++)
         strb_printf(out, "\\\"%s\\\":%%lld,", t->dims[i].name);
     for (size_t i = 0; i < t->n_types; i++)
@@ -132,7 +141,8 @@ static const char handle_text[] =
     "/* Why a variant could not be used; \"\" if none failed. Lives as long as the handle. */\n"
     "static inline const char *@_build_log(const @ *handle)\n{\n    return kw_engine_log(handle->engine);\n}\n\n"
     "static inline cl_int @_opencl_error(const @ *handle)\n{\n    return kw_engine_error(handle->engine);\n}\n\n"
-    "/* Builds what enqueue would build for these shapes. Strict: a selected variant that does not build is an error. */\n"
+    "/* Builds what enqueue would build for these shapes. Strict: a selected variant that does not build is an error. "
+    "*/\n"
     "static inline kw_status @_prepare(@ *handle, const @_shape *shapes, size_t n)\n{\n"
     "    kw_status result = KW_SUCCESS;\n    size_t i;\n"
     "    if (!handle || (n > 0 && !shapes))\n        return KW_ERROR_ARGUMENT;\n"
@@ -150,9 +160,11 @@ static const char handle_text[] =
 /* ---- enqueue ---- */
 
 static const char run_text[] =
-    "/* Runs the first candidate that builds. After one that did not, candidates that need a larger workspace are passed\n"
+    "/* Runs the first candidate that builds. After one that did not, candidates that need a larger workspace are "
+    "passed\n"
     " * over: the caller has sized it for the one that select names. */\n"
-    "static inline kw_status @_run(kw_engine *engine, cl_command_queue queue, const @_shape *full, const @_scalars *scalars,\n"
+    "static inline kw_status @_run(kw_engine *engine, cl_command_queue queue, const @_shape *full, const @_scalars "
+    "*scalars,\n"
     "    kw_view *tensors, cl_mem workspace, cl_uint n_wait, const cl_event *wait, cl_event *event)\n{\n"
     "    kw_match match;\n"
     "    const int known = kw_device_match(@_devices, ^_DEVICES, &engine->device, &match);\n"
@@ -196,7 +208,8 @@ static void put_enqueue(writer *w)
     put_enqueue_parameters(w);
     header_put(w, out, "    const @_shape full = @_full_shape(&shape);\n    const @_scalars scalars = {");
     header_put_scalar_values(w, out);
-    header_put(w, out, "};\n    kw_view tensors[^_TENSORS];\n    kw_status status;\n"
+    header_put(w, out,
+               "};\n    kw_view tensors[^_TENSORS];\n    kw_status status;\n"
                "    if (!handle || !kw_queue_fits(handle->engine, queue) || (n_wait > 0 && !wait))\n"
                "        return KW_ERROR_ARGUMENT;\n"
                "    if (!@_in_range(&full))\n        return KW_ERROR_SHAPE;\n");
@@ -211,10 +224,12 @@ static void put_enqueue(writer *w)
         strb_printf(out, "%stensors[%zu].bytes == 0", and, i);
         and = " && ";
     }
-    header_put(w, out, ")\n        return kw_launch_none(handle->engine, queue, n_wait, wait, event);\n"
-               "    status = kw_views_check(handle->engine, tensors, ^_TENSORS);\n"
-               "    if (status != KW_SUCCESS)\n        return status;\n"
-               "    return @_run(handle->engine, queue, &full, &scalars, tensors, workspace, n_wait, wait, event);\n}\n\n");
+    header_put(
+        w, out,
+        ")\n        return kw_launch_none(handle->engine, queue, n_wait, wait, event);\n"
+        "    status = kw_views_check(handle->engine, tensors, ^_TENSORS);\n"
+        "    if (status != KW_SUCCESS)\n        return status;\n"
+        "    return @_run(handle->engine, queue, &full, &scalars, tensors, workspace, n_wait, wait, event);\n}\n\n");
 }
 
 kw_code header_put_launch(writer *w, kw_error *err)

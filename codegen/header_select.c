@@ -9,17 +9,28 @@ const char *header_scalar_type(dtype t)
 {
     switch (t) {
     case DTYPE_F16:
-    case DTYPE_F32: return "float";
-    case DTYPE_F64: return "double";
-    case DTYPE_I8: return "int8_t";
-    case DTYPE_U8: return "uint8_t";
-    case DTYPE_I16: return "int16_t";
-    case DTYPE_U16: return "uint16_t";
-    case DTYPE_I32: return "int32_t";
-    case DTYPE_U32: return "uint32_t";
-    case DTYPE_I64: return "int64_t";
-    case DTYPE_U64: return "uint64_t";
-    case DTYPE_NONE: break;
+    case DTYPE_F32:
+        return "float";
+    case DTYPE_F64:
+        return "double";
+    case DTYPE_I8:
+        return "int8_t";
+    case DTYPE_U8:
+        return "uint8_t";
+    case DTYPE_I16:
+        return "int16_t";
+    case DTYPE_U16:
+        return "uint16_t";
+    case DTYPE_I32:
+        return "int32_t";
+    case DTYPE_U32:
+        return "uint32_t";
+    case DTYPE_I64:
+        return "int64_t";
+    case DTYPE_U64:
+        return "uint64_t";
+    case DTYPE_NONE:
+        break;
     }
     return "void";
 }
@@ -52,12 +63,13 @@ static void put_types(writer *w)
     header_put(w, out, "/* Sizes of one call. */\ntypedef struct @_shape {\n");
     for (size_t i = 0; i < t->n_dims; i++)
         strb_printf(out, "    int64_t %s;%s\n", w->dim_names[i], t->dims[i].fallback ? " /* 0: its default */" : "");
-    header_put(w, out,
-               "} @_shape;\n\n"
-               "/* Who runs a shape. variant -1: nobody can. expected_regret: time over the best known; 0: not known. */\n"
-               "typedef struct @_choice {\n    int variant;\n    kw_layer layer;\n    kw_match device_match;\n"
-               "    float expected_regret;\n} @_choice;\n\n"
-               "/* The scalars of one call. */\ntypedef struct @_scalars {\n");
+    header_put(
+        w, out,
+        "} @_shape;\n\n"
+        "/* Who runs a shape. variant -1: nobody can. expected_regret: time over the best known; 0: not known. */\n"
+        "typedef struct @_choice {\n    int variant;\n    kw_layer layer;\n    kw_match device_match;\n"
+        "    float expected_regret;\n} @_choice;\n\n"
+        "/* The scalars of one call. */\ntypedef struct @_scalars {\n");
     for (size_t i = 0; i < t->n_scalars; i++)
         strb_printf(out, "    %s %s;\n", scalar_type(w, i), w->scalar_names[i]);
     if (t->n_scalars == 0)
@@ -80,7 +92,8 @@ static void put_variants(writer *w)
         header_put_literal(out, options, strlen(options), "    ");
         strb_printf(out, ", %zu, %zu, %zu, %zu},\n", v->form, v->first_constant, v->first_piece, v->n_pieces);
     }
-    header_put(w, out, "};\n\n/* The numbers of the variants, as their functions call them c[0], c[1], ... */\n"
+    header_put(w, out,
+               "};\n\n/* The numbers of the variants, as their functions call them c[0], c[1], ... */\n"
                "static const int64_t @_constants[] = {\n");
     for (size_t i = 0; i < w->m->n_variants; i++) {
         const header_variant *v = &w->variants[i];
@@ -109,7 +122,8 @@ static void put_switch(writer *w, const char *declaration, const char *call, con
 {
     strb *out = &w->out;
     header_put(w, out, declaration);
-    header_put(w, out, "{\n    const int64_t *c = @_constants + @_variants[variant].first_constant;\n"
+    header_put(w, out,
+               "{\n    const int64_t *c = @_constants + @_variants[variant].first_constant;\n"
                "    switch (@_variants[variant].form) {\n");
     for (size_t i = 0; i < w->n_forms; i++) {
         strb_printf(out, "    case %zu: ", i);
@@ -123,15 +137,17 @@ static void put_switch(writer *w, const char *declaration, const char *call, con
 
 static void put_switches(writer *w)
 {
-    put_switch(w, "static inline int @_device_fits(int variant, const kw_device *d)\n",
-               "return @_device_%zu(c, d);\n", "return 0;");
+    put_switch(w, "static inline int @_device_fits(int variant, const kw_device *d)\n", "return @_device_%zu(c, d);\n",
+               "return 0;");
     put_switch(w, "static inline int @_shape_fits(int variant, const kw_device *d, const @_shape *s)\n",
                "return @_shape_%zu(c, d, s);\n", "return 0;");
     put_switch(w, "static inline void @_plan_temps(int variant, const @_shape *s, kw_plan *p)\n",
                "@_temps_%zu(c, s, p); break;\n", "p->fault = 1; break;");
-    put_switch(w, "static inline void @_plan_launches(int variant, const kw_device *d, const @_shape *s, const @_scalars *x,\n"
-               "    kw_plan *p)\n",
-               "@_launches_%zu(c, d, s, x, p); break;\n", "p->fault = 1; break;");
+    put_switch(
+        w,
+        "static inline void @_plan_launches(int variant, const kw_device *d, const @_shape *s, const @_scalars *x,\n"
+        "    kw_plan *p)\n",
+        "@_launches_%zu(c, d, s, x, p); break;\n", "p->fault = 1; break;");
 }
 
 /* ---- shapes ---- */
@@ -142,8 +158,10 @@ static kw_code put_full_shape(writer *w, kw_error *err)
     const header_roles none = {false, false};
     strb *out = &w->out;
     kw_code code = KW_OK;
-    header_put(w, out, "/* The shape with its defaults filled in. */\nstatic inline @_shape @_full_shape(const @_shape *shape)\n{\n"
-               "    @_shape full = *shape;\n");
+    header_put(
+        w, out,
+        "/* The shape with its defaults filled in. */\nstatic inline @_shape @_full_shape(const @_shape *shape)\n{\n"
+        "    @_shape full = *shape;\n");
     if (w->has_fallbacks)
         header_put(w, out, "    @_shape *s = &full;\n    int fault = 0;\n");
     for (size_t i = 0; i < t->n_dims && code == KW_OK; i++) {
@@ -161,7 +179,9 @@ static void put_in_range(writer *w)
 {
     const task *t = w->m->task;
     strb *out = &w->out;
-    header_put(w, out, "/* Is every dim 0 or within the task's range? */\nstatic inline int @_in_range(const @_shape *s)\n{\n    return ");
+    header_put(w, out,
+               "/* Is every dim 0 or within the task's range? */\nstatic inline int @_in_range(const @_shape *s)\n{\n  "
+               "  return ");
     for (size_t i = 0; i < t->n_dims; i++) {
         const char *name = w->dim_names[i];
         strb_printf(out, "%ss->%s >= 0", i > 0 ? " && " : "", name);
@@ -177,7 +197,8 @@ static void put_in_range(writer *w)
 
 static const char candidate_text[] =
     "/* The candidates of a shape in the order of preference, as step counts up: forced, exact row, device's default,\n"
-    " * header's default. `known` and `match` are what kw_device_match says, `s` is a full shape. 1 if this step has a\n"
+    " * header's default. `known` and `match` are what kw_device_match says, `s` is a full shape. 1 if this step has "
+    "a\n"
     " * variant that can run it. */\n"
     "static inline int @_candidate(const kw_device *d, int known, kw_match match, const @_shape *s, int step,\n"
     "    @_choice *choice)\n{\n"
@@ -232,32 +253,30 @@ static const char select_head_text[] =
     "    kw_match match;\n"
     "    int known, step;\n";
 
-static const char select_fast_text[] =
-    "#ifndef ^_FORCE_VARIANT\n"
-    "    row = @_find(device->key_hash, &full);\n"
-    "    if (row && @_device_fits((int)row->runs, device)";
+static const char select_fast_text[] = "#ifndef ^_FORCE_VARIANT\n"
+                                       "    row = @_find(device->key_hash, &full);\n"
+                                       "    if (row && @_device_fits((int)row->runs, device)";
 
-static const char select_rest_text[] =
-    ") {\n"
-    "        choice.variant = (int)row->runs;\n"
-    "        choice.layer = KW_LAYER_EXACT;\n"
-    "        choice.device_match = KW_MATCH_EXACT;\n"
-    "        choice.expected_regret = row->regret;\n"
-    "        return choice;\n"
-    "    }\n"
-    "#else\n"
-    "    (void)row;\n"
-    "#endif\n"
-    "    known = kw_device_match(@_devices, ^_DEVICES, device, &match);\n"
-    "    for (step = ^_FIRST_STEP(match); step < ^_STEPS; step++)\n"
-    "        if (@_candidate(device, known, match, &full, step, &choice))\n"
-    "            return choice;\n"
-    "    choice.variant = -1;\n"
-    "    choice.layer = KW_LAYER_DEFAULT;\n"
-    "    choice.device_match = KW_MATCH_DEFAULT;\n"
-    "    choice.expected_regret = 0.0f;\n"
-    "    return choice;\n"
-    "}\n\n";
+static const char select_rest_text[] = ") {\n"
+                                       "        choice.variant = (int)row->runs;\n"
+                                       "        choice.layer = KW_LAYER_EXACT;\n"
+                                       "        choice.device_match = KW_MATCH_EXACT;\n"
+                                       "        choice.expected_regret = row->regret;\n"
+                                       "        return choice;\n"
+                                       "    }\n"
+                                       "#else\n"
+                                       "    (void)row;\n"
+                                       "#endif\n"
+                                       "    known = kw_device_match(@_devices, ^_DEVICES, device, &match);\n"
+                                       "    for (step = ^_FIRST_STEP(match); step < ^_STEPS; step++)\n"
+                                       "        if (@_candidate(device, known, match, &full, step, &choice))\n"
+                                       "            return choice;\n"
+                                       "    choice.variant = -1;\n"
+                                       "    choice.layer = KW_LAYER_DEFAULT;\n"
+                                       "    choice.device_match = KW_MATCH_DEFAULT;\n"
+                                       "    choice.expected_regret = 0.0f;\n"
+                                       "    return choice;\n"
+                                       "}\n\n";
 
 static void put_selection(writer *w)
 {
@@ -275,7 +294,8 @@ static void put_selection(writer *w)
 
 static const char plan_text[] =
     "/* Temporaries and launches of a variant in integers. `full` is a full shape. 0 if a size is not valid. */\n"
-    "static inline int @_make_plan(int variant, const kw_device *device, const @_shape *full, const @_scalars *scalars,\n"
+    "static inline int @_make_plan(int variant, const kw_device *device, const @_shape *full, const @_scalars "
+    "*scalars,\n"
     "    kw_plan *plan)\n{\n"
     "    kw_plan_begin(plan);\n"
     "    @_plan_temps(variant, full, plan);\n"
@@ -293,12 +313,16 @@ static const char plan_text[] =
 static void put_public_plan(writer *w)
 {
     strb *out = &w->out;
-    header_put(w, out, "/* What enqueue would launch. 0 if there is no such variant or a size is not valid. */\n"
+    header_put(w, out,
+               "/* What enqueue would launch. 0 if there is no such variant or a size is not valid. */\n"
                "static inline int @_plan(int variant, const kw_device *device, const @_shape *shape, ");
     header_put_scalar_parameters(w, out);
-    header_put(w, out, "kw_plan *plan)\n{\n    const @_shape full = @_full_shape(shape);\n    const @_scalars scalars = {");
+    header_put(w, out,
+               "kw_plan *plan)\n{\n    const @_shape full = @_full_shape(shape);\n    const @_scalars scalars = {");
     header_put_scalar_values(w, out);
-    header_put(w, out, "};\n    return variant >= 0 && variant < ^_VARIANTS && @_make_plan(variant, device, &full, &scalars, plan);\n}\n\n");
+    header_put(w, out,
+               "};\n    return variant >= 0 && variant < ^_VARIANTS && @_make_plan(variant, device, &full, &scalars, "
+               "plan);\n}\n\n");
 }
 
 static void put_names(writer *w)

@@ -1,7 +1,7 @@
 /* The tables of a header: known devices, rows of the exact layer, and a hash index over the rows.
  *
- * Rows are sorted by device and shape, so that a new row changes one line of the file and a few numbers of the index. The
- * index is open addressing with linear probing, at most half full; an entry is a row's number + 1, 0 is empty. */
+ * Rows are sorted by device and shape, so that a new row changes one line of the file and a few numbers of the index.
+ * The index is open addressing with linear probing, at most half full; an entry is a row's number + 1, 0 is empty. */
 /* First: its parameters must not be taken for names of ours. */
 #include "codegen/runtime/select.h"
 
@@ -88,7 +88,7 @@ static kw_code check_row(const writer *w, const header_row *row, kw_error *err)
 kw_code header_sort_rows(writer *w, kw_error *err)
 {
     const size_t n = w->m->n_rows;
-    w->rows = mem_calloc(n + 1, sizeof *w->rows);
+    w->rows = mem_calloc(n + 1, sizeof(void *));
     for (size_t i = 0; i < n; i++) {
         kw_code code = check_row(w, &w->m->rows[i], err);
         if (code != KW_OK)
@@ -96,7 +96,7 @@ kw_code header_sort_rows(writer *w, kw_error *err)
         w->rows[i] = &w->m->rows[i];
     }
     task t = *w->m->task;
-    qsort_r(w->rows, n, sizeof *w->rows, compare_rows, &t);
+    qsort_r(w->rows, n, sizeof(void *), compare_rows, &t);
     for (size_t i = 1; i < n; i++)
         if (compare_rows(&w->rows[i - 1], &w->rows[i], &t) == 0)
             return row_error(w, w->rows[i], err, "it is there twice", "");
@@ -149,8 +149,10 @@ static void put_index(writer *w, const uint64_t *key_hashes)
             slot = (slot + 1) & (size - 1);
         index[slot] = (uint32_t)i + 1;
     }
-    header_put_f(w, &w->out, "/* Rows by the hash of device and shape: number + 1; 0 is empty. */\n"
-                 "#define ^_INDEX_BITS %u\nstatic const %s @_index[] = {", bits, w->m->n_rows < 65535 ? "uint16_t" : "uint32_t");
+    header_put_f(w, &w->out,
+                 "/* Rows by the hash of device and shape: number + 1; 0 is empty. */\n"
+                 "#define ^_INDEX_BITS %u\nstatic const %s @_index[] = {",
+                 bits, w->m->n_rows < 65535 ? "uint16_t" : "uint32_t");
     for (size_t i = 0; i < size; i++)
         strb_printf(&w->out, "%s%" PRIu32 ",", i % 16 == 0 ? "\n" : "", index[i]);
     strb_add(&w->out, "\n};\n\n");
@@ -165,8 +167,10 @@ static void put_devices(writer *w, uint64_t *key_hashes)
     for (size_t i = 0; i < w->m->n_devices; i++) {
         const kw_device d = device_of_key(w->m->devices[i].key);
         key_hashes[i] = d.key_hash;
-        strb_printf(&w->out, "    {UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), %" PRId64
-                    ", %d}, /* %zu: ", d.key_hash, d.arch_hash, d.vendor_hash, d.units, w->m->devices[i].default_variant, i);
+        strb_printf(&w->out,
+                    "    {UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), %" PRId64
+                    ", %d}, /* %zu: ",
+                    d.key_hash, d.arch_hash, d.vendor_hash, d.units, w->m->devices[i].default_variant, i);
         header_put_comment(&w->out, w->m->devices[i].key);
         strb_add(&w->out, " */\n");
     }
@@ -205,11 +209,13 @@ static void put_rows(writer *w)
 {
     const task *t = w->m->task;
     const char *type = dim_type(w);
-    header_put(w, &w->out, "/* The exact layer: what runs this very shape on this device. */\ntypedef struct @_row {\n");
+    header_put(w, &w->out,
+               "/* The exact layer: what runs this very shape on this device. */\ntypedef struct @_row {\n");
     for (size_t i = 0; i < t->n_dims; i++)
         if (t->dims[i].is_key)
             strb_printf(&w->out, "    %s %s;\n", type, w->dim_names[i]);
-    header_put(w, &w->out, "    uint16_t of_device, runs;\n    float regret;\n} @_row;\n\nstatic const @_row @_rows[] = {\n");
+    header_put(w, &w->out,
+               "    uint16_t of_device, runs;\n    float regret;\n} @_row;\n\nstatic const @_row @_rows[] = {\n");
     for (size_t i = 0; i < w->m->n_rows; i++)
         put_row(w, w->rows[i]);
     if (w->m->n_rows == 0) {
@@ -225,17 +231,22 @@ static void put_lookup(writer *w)
 {
     const task *t = w->m->task;
     strb *out = &w->out;
-    header_put(w, out, "/* The row of a shape on the known device of this key; NULL if there is none. */\n"
-               "static inline const @_row *@_find(uint64_t key_hash, const @_shape *s)\n{\n    uint64_t h = key_hash;\n    size_t slot;\n");
+    header_put(w, out,
+               "/* The row of a shape on the known device of this key; NULL if there is none. */\n"
+               "static inline const @_row *@_find(uint64_t key_hash, const @_shape *s)\n{\n    uint64_t h = "
+               "key_hash;\n    size_t slot;\n");
     for (size_t i = 0; i < t->n_dims; i++)
         if (t->dims[i].is_key)
-            strb_printf(out, "    h += (uint64_t)s->%s * UINT64_C(0x%016" PRIx64 ");\n", w->dim_names[i], dim_factor(i));
-    header_put(w, out, "    slot = kw_hash_slot(h, ^_INDEX_BITS);\n    while (@_index[slot]) {\n"
+            strb_printf(out, "    h += (uint64_t)s->%s * UINT64_C(0x%016" PRIx64 ");\n", w->dim_names[i],
+                        dim_factor(i));
+    header_put(w, out,
+               "    slot = kw_hash_slot(h, ^_INDEX_BITS);\n    while (@_index[slot]) {\n"
                "        const @_row *r = &@_rows[@_index[slot] - 1];\n        if (");
     for (size_t i = 0; i < t->n_dims; i++)
         if (t->dims[i].is_key)
             strb_printf(out, "r->%s == s->%s && ", w->dim_names[i], w->dim_names[i]);
-    header_put(w, out, "@_devices[r->of_device].key_hash == key_hash)\n            return r;\n"
+    header_put(w, out,
+               "@_devices[r->of_device].key_hash == key_hash)\n            return r;\n"
                "        slot = (slot + 1) & (((size_t)1 << ^_INDEX_BITS) - 1);\n    }\n    return NULL;\n}\n\n");
 }
 

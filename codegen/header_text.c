@@ -36,11 +36,21 @@ void header_put_f(const writer *w, strb *out, const char *format, ...)
 static void put_escaped(strb *out, unsigned char c)
 {
     switch (c) {
-    case '\\': strb_add(out, "\\\\"); break;
-    case '"': strb_add(out, "\\\""); break;
-    case '?': strb_add(out, "\\?"); break;
-    case '\t': strb_add(out, "\\t"); break;
-    case '\n': strb_add(out, "\\n"); break;
+    case '\\':
+        strb_add(out, "\\\\");
+        break;
+    case '"':
+        strb_add(out, "\\\"");
+        break;
+    case '?':
+        strb_add(out, "\\?");
+        break;
+    case '\t':
+        strb_add(out, "\\t");
+        break;
+    case '\n':
+        strb_add(out, "\\n");
+        break;
     default:
         if (c < 32 || c > 126)
             strb_printf(out, "\\%03o", c);
@@ -81,17 +91,18 @@ void header_put_comment(strb *out, const char *text)
 /* Words of C99 to C23 and C++11 to C++23, and what the emitted functions call their own. */
 static const char *const reserved[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "atomic_cancel", "auto", "bitand", "bitor", "bool", "break", "case",
-    "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
-    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do",
-    "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
-    "if", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict",
-    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
-    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
-    "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+    "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
+    "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
+    "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
+    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+    "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct",
+    "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof",
+    "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+    "xor_eq",
     /* parameters and variables of the emitted functions */
-    "handle", "queue", "shape", "workspace", "n_wait", "wait", "event", "device", "variant", "plan", "scalars", "choice",
-    "status", "step", "tensors", "text", "full", "values", "none"};
+    "handle", "queue", "shape", "workspace", "n_wait", "wait", "event", "device", "variant", "plan", "scalars",
+    "choice", "status", "step", "tensors", "text", "full", "values", "none"};
 
 char *header_c_name(const char *name)
 {
@@ -173,9 +184,9 @@ static bool is_prologue_line(const char *text, size_t length)
                                            text[length - 1] == '/'));
 }
 
-/* Length of the piece that starts here: a paragraph with the blank lines behind it, or as many whole lines of it as fit.
- * Where pieces start thus depends on the text around alone, so that equal functions in different sources become equal
- * pieces. The title and the sizes as constants at the very start are a paragraph of their own. */
+/* Length of the piece that starts here: a paragraph with the blank lines behind it, or as many whole lines of it as
+ * fit. Where pieces start thus depends on the text around alone, so that equal functions in different sources become
+ * equal pieces. The title and the sizes as constants at the very start are a paragraph of their own. */
 static size_t piece_length(const char *text, bool at_start)
 {
     size_t length = 0;

@@ -145,7 +145,7 @@ void task_free(task *t)
 {
     if (t == NULL)
         return;
-    json_free((json *)(uintptr_t)t->source); /* const for everybody else */
+    json_free(t->source);
     expr_scope_free(t->scope);
     arena_free(t->memory);
     free(t);

@@ -63,7 +63,7 @@ typedef struct task {
     const char *folder;       /* where task.json lies; "" when it came over the wire */
     char hash[HASH_HEX_SIZE]; /* of what decides the numbers: the canonical JSON without doc and shape lists, and a
                                     user's reference source */
-    const json *source;       /* the parsed task.json, for the wire */
+    json *source;             /* the parsed task.json, for the wire; not to be changed */
     task_dim dims[TASK_MAX_DIMS];
     size_t n_dims;
     task_type types[TASK_MAX_TYPES];

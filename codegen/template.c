@@ -147,7 +147,7 @@ static int bad_utf8_line(const char *text, size_t length)
     return 0;
 }
 
-/* Sources travel as JSON. In a kernel that stays as it is, comments may have another encoding: they count for nothing. */
+/* Sources travel as JSON. In a kernel that stays as it is, comments may have another encoding: they do not count. */
 static kw_code check_encoding(const template_reader *r, const char *text, size_t length, const char *path, int line,
                               bool directives)
 {
@@ -174,9 +174,9 @@ static kw_code add_body(template_reader *r, const char *text, size_t length, con
     kw_code code = check_encoding(r, text, length, path, line, directives);
     if (code != KW_OK)
         return code;
-    const struct body *b =
-        directives ? body_parse(p->memory, text, length, path, line, p->scope, (body_names){r->known}, r->err)
-                   : body_literal(p->memory, text, length);
+    const struct body *b = directives ? body_parse(p->memory, text, length, path, line, p->scope,
+                                                   (body_names){r->known, r->n_known}, r->err)
+                                      : body_literal(p->memory, text, length);
     if (b == NULL)
         return KW_BAD_INPUT;
     p->bodies[p->n_bodies++] = b;
@@ -216,7 +216,7 @@ static void add_macro_lines(const template *p, const json *front, strb *out)
 static kw_code read_template_body(template_reader *r, const file_parts *parts, const char *end)
 {
     template *p = r->p;
-    p->bodies = arena_alloc(p->memory, sizeof *p->bodies);
+    p->bodies = arena_alloc(p->memory, sizeof(struct body *));
     kw_code code = add_body(r, parts->body, (size_t)(end - parts->body), p->path, parts->body_line, true);
     if (code != KW_OK)
         return code;
@@ -326,7 +326,7 @@ static kw_code read_sidecar_sources(template_reader *r)
         code = locate_opt_bool(&r->where, "", r->front, "directives", false, &directives, r->err);
     if (code != KW_OK)
         return code;
-    p->bodies = arena_alloc(p->memory, (json_count(list) + 1) * sizeof *p->bodies);
+    p->bodies = arena_alloc(p->memory, (json_count(list) + 1) * sizeof(struct body *));
     add_macro_lines(p, r->front, &raw);
     if (list != NULL) {
         code = json_count(list) > 0 ? add_listed_sources(r, list, directives, &raw)
@@ -382,8 +382,8 @@ static kw_code parse_parts(template *p, const char *text, size_t length, kw_erro
     }
     if (code != KW_OK)
         return code;
-    template_reader r = {
-        p, p->front, {p->path, parts.json_text, parts.json_length, parts.line, parts.column}, NULL, err};
+    template_reader r = {.p = p, .front = p->front, .err = err};
+    r.where = (locate){p->path, parts.json_text, parts.json_length, parts.line, parts.column};
     code = template_read_front(&r);
     if (code == KW_OK)
         code = template_read_launches(&r);

@@ -53,7 +53,7 @@ static void add(found *f, template *p)
         template_free(p);
         return;
     }
-    f->items = mem_grow(f->items, &f->capacity, f->n + 1, sizeof *f->items);
+    f->items = mem_grow(f->items, &f->capacity, f->n + 1, sizeof(template *));
     f->items[f->n++] = p;
 }
 
@@ -190,7 +190,7 @@ kw_code template_find(const task *t, const char *const *names, size_t n_names, t
             scan_folder(&f, t, data);
     }
     if (f.n > 1)
-        qsort(f.items, f.n, sizeof *f.items, by_name);
+        qsort(f.items, f.n, sizeof(template *), by_name);
     free(data);
     if (code != KW_OK) {
         for (size_t i = 0; i < f.n; i++)

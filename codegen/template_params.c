@@ -53,6 +53,8 @@ static kw_code check_values(const template_reader *r, const char *path, const va
     for (size_t i = 0; i < n; i++) {
         if (values[i].kind == VALUE_LIST || values[i].kind == VALUE_TYPE)
             return locate_error(&r->where, path, r->err, "values must be integers, reals, booleans or strings");
+        if (values[i].kind == VALUE_STRING && strpbrk(values[i].as.string, "\r\n") != NULL)
+            return locate_error(&r->where, path, r->err, "strings must be one line of text");
         if (strcmp(kind_family(values[i].kind), kind_family(values[0].kind)) != 0)
             return locate_error(&r->where, path, r->err, "values must be of one kind, not %s and %s",
                                 value_kind_name(values[0].kind), value_kind_name(values[i].kind));

@@ -166,7 +166,7 @@ static kw_code read_temps(template_reader *r)
 static kw_code read_inline(template_reader *r, const char *path, const char *text, const struct body **out)
 {
     *out = body_parse_inline(r->p->memory, text, locate_string_text(&r->where, path), r->p->scope,
-                             (body_names){r->known}, r->err);
+                             (body_names){r->known, r->n_known}, r->err);
     return *out != NULL ? KW_OK : KW_BAD_INPUT;
 }
 
@@ -174,7 +174,7 @@ static kw_code read_options(template_reader *r)
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, "options", &j, r->err);
-    r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof *r->p->options);
+    r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof(struct body *));
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("options[%zu]", i);
         if (json_kind_of(json_at(j, i)) != JSON_STRING)
@@ -285,6 +285,7 @@ static void set_known(template_reader *r)
     const template *p = r->p;
     int n = expr_scope_size(p->scope);
     r->known = arena_alloc(p->memory, (size_t)n * sizeof *r->known);
+    r->n_known = n;
     for (int slot = 0; slot < n; slot++) {
         expr_role role = expr_scope_role(p->scope, slot);
         r->known[slot] = role == EXPR_PARAM || role == EXPR_TYPE;

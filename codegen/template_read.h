@@ -11,7 +11,8 @@ typedef struct template_reader {
     template *p;
     const json *front; /* the front matter */
     locate where;      /* of its text */
-    bool *known;       /* per slot of p->scope: has a value when text is made (types, parameters, specialised dims) */
+    bool *known;       /* which of the first n_known slots of p->scope have a value when text is made: types, */
+    int n_known;       /* parameters, specialised dims */
     kw_error *err;
 } template_reader;
 

@@ -431,7 +431,7 @@ static char *prepare_raw(const task *t, const char *text)
 {
     char *copy = mem_strdup(text);
     for (char *at = copy; (at = strstr(at, "//@")) != NULL;)
-        memcpy(at, "$ $", 3);
+        at[0] = at[2] = '$';
     replace_type_symbols(t, copy);
     strb out = STRB_INIT;
     source_strip(copy, &out);

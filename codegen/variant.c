@@ -341,7 +341,7 @@ void variant_free(variant *v)
 {
     if (v == NULL)
         return;
-    json_free((json *)(uintptr_t)v->config); /* const for everybody else */
+    json_free(v->config);
     arena_free(v->memory);
     free(v);
 }

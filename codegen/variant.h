@@ -23,7 +23,7 @@ typedef struct variant {
     const char *template_name;
     bool is_fallback;
     language lang;
-    const json *config; /* {"TM":64,..}; owned by the variant */
+    json *config;       /* {"TM":64,..}; owned by the variant, not to be changed */
     const char *source; /* expanded text */
     const char *options;
     /* Expressions below have the parameters and types folded in; free names are dims, scalars, device.* of the

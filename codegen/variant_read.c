@@ -164,7 +164,7 @@ static kw_code read_sizes(const reader *r, const char *path, const json *launch,
 static kw_code read_launch(const reader *r, const char *path, const json *j, template_launch *x)
 {
     const char *kernel;
-    const json *args;
+    const json *args = NULL;
     bool has_global = json_get(j, "global") != NULL;
     size_t n_sizes = 0;
     kw_code code = locate_get_string(&r->where, path, j, "kernel", &kernel, r->err);
@@ -245,7 +245,7 @@ static kw_code read_fixed(const reader *r, const json *front)
 static kw_code read_head(const reader *r, const json *j)
 {
     variant *v = r->v;
-    const char *name, *lang, *options, *source;
+    const char *name = "", *lang = "", *options = "", *source = "";
     kw_code code = locate_need_object(&r->where, "", j, r->err);
     if (code == KW_OK)
         code = locate_get_string(&r->where, "", j, "template", &name, r->err);

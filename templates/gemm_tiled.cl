@@ -1,26 +1,34 @@
 /*kernwright {
   "task": "gemm", "language": "opencl",
-  "doc": "A tile of C per work-group, a smaller one in the registers of each work-item, tiles of A and B in local memory. Any M, N, K; K may be split over groups.",
+  "doc": "A tile of C per group, a smaller one in registers per work-item, A and B by local memory. Any M, N, K.",
   "params": {
     "TM": {"values": [16, 32, 64, 128, 256], "default": 64, "doc": "rows of C per work-group"},
     "TN": {"values": [16, 32, 64, 128, 256], "default": 64, "doc": "columns of C per work-group"},
     "TK": {"values": [8, 16, 32, 64], "default": 16, "doc": "terms of the sums per tile of A and B"},
     "RM": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "rows of C per work-item"},
     "RN": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "columns of C per work-item"},
-    "LM": {"values": [2, 4, 8, 16], "default": 8, "doc": "lanes along the rows of C, of each 32 consecutive work-items"},
-    "MFIRST": {"values": [false, true], "default": false, "doc": "consecutive lanes go down a column of C rather than along a row"},
-    "STRIDED": {"values": [false, true], "default": true, "doc": "a work-item's elements are pieces of VL, as far apart as all lanes' pieces are wide; false: one block"},
+    "LM": {"values": [2, 4, 8, 16], "default": 8, "doc": "rows of each block of 32 consecutive work-items"},
+    "MFIRST": {"values": [false, true], "default": false,
+      "doc": "consecutive work-items go down a column of C first, not along a row"},
+    "STRIDED": {"values": [false, true], "default": true,
+      "doc": "the elements of a work-item are pieces of VL, with those of its neighbours between; false: one block"},
     "VGA": {"values": [1, 2, 4], "default": 1, "doc": "elements per global load of A"},
-    "VGB": {"values": [1, 2, 4], "default": 1, "doc": "elements per global load of B, and per store of C where a work-item holds so many side by side"},
+    "VGB": {"values": [1, 2, 4], "default": 1,
+      "doc": "elements per global load of B, and per store of C where a work-item has so many side by side"},
     "VL": {"values": [2, 4], "default": 4, "doc": "elements per read of local memory, where a work-item needs so many"},
-    "AT": {"values": [false, true], "default": true, "doc": "A is transposed in local memory; false: as read, and a work-item reads VL terms of a row at once"},
+    "AT": {"values": [false, true], "default": true,
+      "doc": "A is transposed in local memory; false: as read, and a work-item reads VL terms of a row at once"},
     "PADA": {"values": [0, 4], "default": 4, "doc": "unused elements after each line of A in local memory"},
     "PADB": {"values": [0, 4], "default": 0, "doc": "unused elements after each line of B in local memory"},
-    "BUF": {"values": ["none", "one", "two"], "default": "one", "doc": "next tile: loaded when needed; ahead into registers; ahead into registers and a second local buffer"},
-    "ORDER": {"values": ["row", "snake", "column", "block"], "default": "row", "doc": "order of the multiply-adds in the source: rows, rows to and fro, columns, blocks of 4 x 4"},
+    "BUF": {"values": ["none", "one", "two"], "default": "one",
+      "doc": "next tile: none: loaded when needed; one: ahead into registers; two: the same, and two local buffers"},
+    "ORDER": {"values": ["row", "snake", "column", "block"], "default": "row",
+      "doc": "order of the multiply-adds in the source: by rows, by rows to and fro, by columns, by blocks of 4 x 4"},
     "UNROLL": {"values": [0, 4], "default": 0, "doc": "terms per round of the inner loop; 0: the whole tile, no loop"},
-    "BAND": {"values": [0, 1, 4], "default": 1, "doc": "groups go through the tiles of C in bands of so many rows of tiles, column by column in a band; 0: one band"},
-    "SPLITK": {"values": [1, 2, 4, 8, 16], "default": 1, "doc": "groups that share a tile of C; a second kernel adds up their parts"},
+    "BAND": {"values": [0, 1, 4], "default": 1,
+      "doc": "groups take the tiles of C in bands of so many rows of tiles, by columns in a band; 0: all one band"},
+    "SPLITK": {"values": [1, 2, 4, 8, 16], "default": 1,
+      "doc": "groups that share a tile of C, each with a part of K; a second kernel adds them up"},
     "BOUNDS": {"values": [false, true], "default": true, "doc": "sizes need not be multiples of the tile"},
     "SPEC": {"values": [false, true], "default": false, "doc": "M, N, K as constants"} },
   "constraints": [
@@ -28,9 +36,9 @@
     "(TM // RM) * (TN // RN) >= 32", "(TM // RM) * (TN // RN) <= min(256, device.max_work_group_size)",
     "(TM // RM) % LM == 0", "(TN // RN) % (32 // LM) == 0",
     "(TM // RM) * (TN // RN) % (TK // VGA) == 0", "(TM // RM) * (TN // RN) % (TN // VGB) == 0",
-    "((TK * (TM + PADA) if AT else TM * (TK + PADA)) + TK * (TN + PADB)) * (2 if BUF == 'two' else 1) * sizeof(T) <= device.local_mem_bytes",
+    "sizeof(T) * (TK * (TM + TN + PADB) + (TK if AT else TM) * PADA) <= device.local_mem_bytes // (1 + (BUF == 'two'))",
     "RM * RN >= 4", "RM <= 4 * RN", "RN <= 4 * RM",
-    "RM * RN + RM * (1 if AT else VL) + RN + (TM + TN) * TK // ((TM // RM) * (TN // RN)) + 40 <= min(255, 65536 // ((TM // RM) * (TN // RN)))",
+    "RM * RN + RM * (1 if AT else VL) + RN + (TM + TN) * TK // ((TM // RM) * (TN // RN)) + 40 <= 255",
     "RM * RN * (TK if UNROLL == 0 else UNROLL) <= 2048",
     "UNROLL == 0 or RM * RN * TK >= 1024",
     "ORDER == 'row' or min(RM, RN) > 1", "ORDER != 'block' or RN > 4",
@@ -91,17 +99,20 @@
 #define ADD_TERMS(k) { \
 //@if AT
 //@for i in 0..RM step VA
-    const ${vec(T, VA)} a${i} = *(const __local ${vec(T, VA)} *)(A_read + (k) * ${A_LINE} + ${i // PIECE_M * PIECE_M * LM + i % PIECE_M}); \
+//@let AT_ROW = i // PIECE_M * PIECE_M * LM + i % PIECE_M
+    const ${vec(T, VA)} a${i} = *(const __local ${vec(T, VA)} *)(A_read + (k) * ${A_LINE} + ${AT_ROW}); \
 //@end
 //@else
 //@for i in 0..RM
-    const ${vec(T, VA)} a${i} = *(const __local ${vec(T, VA)} *)(A_read + (k) + ${(i // PIECE_M * PIECE_M * LM + i % PIECE_M) * A_LINE}); \
+//@let AT_ROW = i // PIECE_M * PIECE_M * LM + i % PIECE_M
+    const ${vec(T, VA)} a${i} = *(const __local ${vec(T, VA)} *)(A_read + (k) + ${AT_ROW * A_LINE}); \
 //@end
 //@end
 //@for t in 0..K_STEP
     { \
 //@for j in 0..RN step VB
-    const ${vec(T, VB)} b${j} = *(const __local ${vec(T, VB)} *)(B_read + ((k) + ${t}) * ${B_LINE} + ${j // PIECE_N * PIECE_N * LN + j % PIECE_N}); \
+//@let AT_COLUMN = j // PIECE_N * PIECE_N * LN + j % PIECE_N
+    const ${vec(T, VB)} b${j} = *(const __local ${vec(T, VB)} *)(B_read + ((k) + ${t}) * ${B_LINE} + ${AT_COLUMN}); \
 //@end
 //@for i in 0..RM
 //@if VA == 1
@@ -158,7 +169,12 @@ void gemm_part(int M_arg, int N_arg, int K_arg, __global const ${T} *restrict A,
 
     /* Which tile of C. */
     const int group = get_group_id(0);
-    const int tiles_m = (M - 1) / ${TM} + 1, tiles_n = (N - 1) / ${TN} + 1;
+//@if BAND != 1
+    const int tiles_m = (M - 1) / ${TM} + 1;
+//@end
+//@if BAND != 0
+    const int tiles_n = (N - 1) / ${TN} + 1;
+//@end
 //@if BAND == 0
     const int tile_m = group % tiles_m, tile_n = group / tiles_m;
 //@elif BAND == 1

@@ -1,9 +1,11 @@
 /*kernwright {
   "task": "reduce_sum", "language": "opencl",
-  "doc": "Two passes: groups stride over x with several vector sums per work-item and a local tree, then one group sums the groups. Any length.",
+  "doc": "Groups stride over x, several vector sums per work-item; one group sums the groups. Any length.",
   "params": {
-    "WG": {"values": [32, 64, 128, 256, 512, 1024], "default": 128, "doc": "work-items per group of the first pass, a power of two"},
-    "GROUPS": {"values": [16, 64, 132, 264, 528, 1056, 2112], "default": 264, "doc": "groups of the first pass at most"},
+    "WG": {"values": [32, 64, 128, 256, 512, 1024], "default": 128,
+      "doc": "work-items per group of the first pass, a power of two"},
+    "GROUPS": {"values": [16, 64, 132, 264, 528, 1056, 2112], "default": 264,
+      "doc": "groups of the first pass at most"},
     "VEC": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "elements per load"},
     "SUMS": {"values": [1, 2, 4, 8], "default": 4, "doc": "independent vector sums per work-item"},
     "WG2": {"values": [32, 128, 256, 512], "default": 128, "doc": "work-items of the second pass, a power of two"} },
@@ -26,11 +28,11 @@ static ${ACC} group_sum_${which}(${ACC} mine, __local ${ACC} *sums)
     const uint lane = get_local_id(0);
     sums[lane] = mine;
     barrier(CLK_LOCAL_MEM_FENCE);
-//@for s in 1..log2(SIZE) + 1
-    if (lane < ${SIZE // 2 ** s})
-        sums[lane] += sums[lane + ${SIZE // 2 ** s}];
-    barrier(CLK_LOCAL_MEM_FENCE);
-//@end
+    for (uint reach = ${SIZE // 2}; reach > 0; reach /= 2) {
+        if (lane < reach)
+            sums[lane] += sums[lane + reach];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
     return sums[0];
 }
 

@@ -5,7 +5,8 @@
     "WG": {"values": [32, 64, 128, 256, 512, 1024], "default": 128, "doc": "work-items per group"},
     "VEC": {"values": [1, 2, 4, 8, 16], "default": 4, "doc": "elements per load and store"},
     "PER": {"values": [1, 2, 4, 8], "default": 1, "doc": "vectors per work-item"},
-    "BLOCK": {"values": [false, true], "default": false, "doc": "a work-item's vectors lie side by side; false: a group's width apart"} },
+    "BLOCK": {"values": [false, true], "default": false,
+      "doc": "the vectors of a work-item lie side by side; false: a group's width apart"} },
   "constraints": ["WG <= device.max_work_group_size", "VEC * PER <= 64", "VEC <= WG", "not BLOCK or PER > 1"],
   "launches": [
     {"kernel": "saxpy_vec", "args": ["N", "a", "x", "y"],

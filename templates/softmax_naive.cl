@@ -1,6 +1,6 @@
 /*kernwright {
   "task": "softmax", "language": "opencl", "fallback": true,
-  "doc": "One group per row, three passes over memory: greatest element, sum of exponentials, result. Any shape, any device.",
+  "doc": "One group per row, three passes: greatest element, sum of exponentials, result. Any shape, any device.",
   "params": {
     "WG": {"values": [1, 16, 32, 64, 128, 256], "default": 64, "doc": "work-items per row, a power of two"} },
   "constraints": ["WG <= device.max_work_group_size", "WG * sizeof(ACC) <= device.local_mem_bytes"],

@@ -1,11 +1,12 @@
 /*kernwright {
   "task": "softmax", "language": "opencl",
-  "doc": "One group per row of any length, two passes over it: the first keeps a running maximum and a sum that is rescaled when the maximum grows.",
+  "doc": "One group per row of any length, two passes: the first rescales its sum when the running maximum grows.",
   "params": {
     "WG": {"values": [32, 64, 128, 256, 512, 1024], "default": 128, "doc": "work-items per row, a power of two"},
     "VEC": {"values": [1, 2, 4], "default": 1, "doc": "elements per load and store"},
     "PER": {"values": [1, 2, 4], "default": 2, "doc": "vectors per round of a work-item"},
-    "NATIVE": {"values": [false, true], "default": false, "doc": "the device's own exp, of unspecified accuracy, instead of exp"} },
+    "NATIVE": {"values": [false, true], "default": false,
+      "doc": "the device's own exp, of unspecified accuracy, instead of exp"} },
   "constraints": ["WG <= device.max_work_group_size", "2 * WG * sizeof(ACC) <= device.local_mem_bytes"],
   "requires": ["C % VEC == 0"],
   "launches": [
@@ -56,19 +57,19 @@ void softmax_online(int C, __global const ${T} *restrict x, __global ${T} *restr
 
     maxima[lane] = greatest;
     barrier(CLK_LOCAL_MEM_FENCE);
-//@for s in 1..log2(WG) + 1
-    if (lane < ${WG // 2 ** s})
-        maxima[lane] = fmax(maxima[lane], maxima[lane + ${WG // 2 ** s}]);
-    barrier(CLK_LOCAL_MEM_FENCE);
-//@end
+    for (uint reach = ${WG // 2}; reach > 0; reach /= 2) {
+        if (lane < reach)
+            maxima[lane] = fmax(maxima[lane], maxima[lane + reach]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
     sums[lane] = sum * ${EXP}(greatest - maxima[0]); /* 0 of a work-item that has seen nothing */
     greatest = maxima[0];
     barrier(CLK_LOCAL_MEM_FENCE);
-//@for s in 1..log2(WG) + 1
-    if (lane < ${WG // 2 ** s})
-        sums[lane] += sums[lane + ${WG // 2 ** s}];
-    barrier(CLK_LOCAL_MEM_FENCE);
-//@end
+    for (uint reach = ${WG // 2}; reach > 0; reach /= 2) {
+        if (lane < reach)
+            sums[lane] += sums[lane + reach];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
 
     const ${ACC} factor = 1 / sums[0];
     for (uint c = lane * ${VEC}; c < (uint)C; c += ${WG * VEC}) {

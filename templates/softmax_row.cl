@@ -2,14 +2,16 @@
   "task": "softmax", "language": "opencl",
   "doc": "A row is read once into the registers of its work-items and written once; several short rows share a group.",
   "params": {
-    "LX": {"values": [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024], "default": 128, "doc": "work-items per row, a power of two"},
+    "LX": {"values": [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024], "default": 128,
+      "doc": "work-items per row, a power of two"},
     "ROWS": {"values": [1, 2, 4, 8, 16, 32], "default": 1, "doc": "rows per group"},
     "VEC": {"values": [1, 2, 4], "default": 1, "doc": "elements per load and store"},
     "PER": {"values": [1, 2, 4, 8, 16, 32], "default": 8, "doc": "vectors per work-item"},
-    "NATIVE": {"values": [false, true], "default": false, "doc": "the device's own exp, of unspecified accuracy, instead of exp"} },
+    "NATIVE": {"values": [false, true], "default": false,
+      "doc": "the device's own exp, of unspecified accuracy, instead of exp"} },
   "constraints": [
     "LX * ROWS <= device.max_work_group_size", "LX * ROWS * sizeof(ACC) <= device.local_mem_bytes",
-    "LX * ROWS >= 32", "VEC * PER <= 64" ],
+    "LX * ROWS >= 32", "LX * ROWS <= 1024", "VEC * PER <= 64" ],
   "requires": ["C % VEC == 0", "C <= LX * VEC * PER", "PER == 1 or C > LX * VEC * PER // 4"],
   "launches": [
     {"kernel": "softmax_row", "args": ["R", "C", "x", "y"],
@@ -48,11 +50,11 @@ void softmax_row(int R, int C, __global const ${T} *restrict x, __global ${T} *r
 //@if LX > 1
     mine[lane] = greatest;
     barrier(CLK_LOCAL_MEM_FENCE);
-//@for s in 1..log2(LX) + 1
-    if (lane < ${LX // 2 ** s})
-        mine[lane] = fmax(mine[lane], mine[lane + ${LX // 2 ** s}]);
-    barrier(CLK_LOCAL_MEM_FENCE);
-//@end
+    for (uint reach = ${LX // 2}; reach > 0; reach /= 2) {
+        if (lane < reach)
+            mine[lane] = fmax(mine[lane], mine[lane + reach]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
     greatest = mine[0];
     barrier(CLK_LOCAL_MEM_FENCE);
 //@end
@@ -71,11 +73,11 @@ void softmax_row(int R, int C, __global const ${T} *restrict x, __global ${T} *r
 //@if LX > 1
     mine[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
-//@for s in 1..log2(LX) + 1
-    if (lane < ${LX // 2 ** s})
-        mine[lane] += mine[lane + ${LX // 2 ** s}];
-    barrier(CLK_LOCAL_MEM_FENCE);
-//@end
+    for (uint reach = ${LX // 2}; reach > 0; reach /= 2) {
+        if (lane < reach)
+            mine[lane] += mine[lane + reach];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
     sum = mine[0];
 //@end
 

@@ -7,8 +7,10 @@
     "WG": {"values": [32, 64, 128, 256, 512, 1024], "default": 128, "doc": "work-items per group"},
     "VIN": {"values": [1, 2, 4], "default": 1, "doc": "elements per load"},
     "VOUT": {"values": [1, 2, 4], "default": 1, "doc": "elements per store"},
-    "PAD": {"values": [0, 1, 2, 4], "default": 1, "doc": "unused elements after each line of the tile in local memory"},
-    "ACROSS": {"values": [false, true], "default": true, "doc": "groups go along the rows of x; false: down its columns"} },
+    "PAD": {"values": [0, 1, 2, 4], "default": 1,
+      "doc": "unused elements after each line of the tile in local memory"},
+    "ACROSS": {"values": [false, true], "default": true,
+      "doc": "groups go along the rows of x; false: down its columns"} },
   "constraints": [
     "WG <= device.max_work_group_size", "TR * (TC + PAD) * sizeof(T) <= device.local_mem_bytes",
     "WG % (TC // VIN) == 0", "TR % (WG // (TC // VIN)) == 0",

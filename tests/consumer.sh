@@ -1,6 +1,6 @@
 #!/bin/sh
-# Emitted headers in applications: tests/consumer/*.c are compiled as C99 and C++11 with every compiler there is, without a
-# warning, and run on the first OpenCL device. Environment: BUILD, CC, CXX, SAN (see the Makefile).
+# Emitted headers in applications: tests/consumer/*.c are compiled as C99 and C++11 with every compiler there is,
+# without a warning, and run on the first OpenCL device. Environment: BUILD, CC, CXX, SAN (see the Makefile).
 set -u
 build=${BUILD:-build} cc=${CC:-gcc} san=${SAN:-}
 source=tests/consumer
@@ -92,6 +92,7 @@ for one in "$cc" gcc clang "${CXX:-g++}" g++ clang++; do
 done
 
 # Compiles as C99 or C++11.
+# shellcheck disable=SC2317 # called through try
 compile() { # COMPILER ARGUMENTS...
     by=$1
     shift
@@ -107,7 +108,9 @@ for header in "$work"/*.h; do
     name=$(basename "$header" .h)
     printf '#include "%s"\nint main(void)\n{\n    return 0;\n}\n' "${header##*/}" >"$work/alone_$name.c"
     for compiler in $compilers; do
-        case $compiler in gcc | clang++) try "$compiler $name.h alone" compile "$compiler" -fsyntax-only "$work/alone_$name.c" ;; esac
+        case $compiler in
+        gcc | clang++) try "$compiler $name.h alone" compile "$compiler" -fsyntax-only "$work/alone_$name.c" ;;
+        esac
     done
 done
 printf 'int main(void)\n{\n    return 0;\n}\n' >>"$work/all.new"
@@ -146,12 +149,24 @@ printf '#include "kw_gemm.h"\n' >"$work/old.c"
 refuses "OpenCL 1.1" "need OpenCL 1.2" "$work/old.c" -DCL_TARGET_OPENCL_VERSION=110
 
 # --- a header in two units of one program, one in C and one in C++ ---
-printf '#include "kw_gemm.h"\nint other(void);\nint main(void)\n{\n    return other() - kw_gemm_variant_count();\n}\n' \
-    >"$work/unit_a.c"
-printf '#include "kw_gemm.h"\nextern "C" int other(void);\nint other(void)\n{\n    return kw_gemm_variant_count();\n}\n' \
-    >"$work/unit_b.cpp"
+cat >"$work/unit_a.c" <<'UNIT'
+#include "kw_gemm.h"
+int other(void);
+int main(void)
+{
+    return other() - kw_gemm_variant_count();
+}
+UNIT
+cat >"$work/unit_b.cpp" <<'UNIT'
+#include "kw_gemm.h"
+extern "C" int other(void);
+int other(void)
+{
+    return kw_gemm_variant_count();
+}
+UNIT
+# shellcheck disable=SC2086,SC2317 # a list of flags; called through try
 two_units() {
-    # shellcheck disable=SC2086
     "$cc" -std=c99 $warnings -I"$work" -c -o "$work/unit_a.o" "$work/unit_a.c" &&
         "${CXX:-g++}" -std=c++11 $warnings -I"$work" -c -o "$work/unit_b.o" "$work/unit_b.cpp" &&
         "${CXX:-g++}" -o "$work/units" "$work/unit_a.o" "$work/unit_b.o" $libraries && "$work/units"
@@ -178,7 +193,7 @@ for compiler in $compilers; do
     rm -f "$work/big.out"
 done
 
-# The log of shapes without a row is a shapes file; see odd.c for its lines. Under sanitizers the programs run once more.
+# Under sanitizers the programs run once more, compiled with them.
 if [ -n "$san" ]; then
     for file in choose gemm errors odd threads; do
         # shellcheck disable=SC2086

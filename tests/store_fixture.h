@@ -1,4 +1,5 @@
-/* What the tests of store, results and dispatch share: a small task with templates, rows with easy numbers, a folder. */
+/* What the tests of store, results and dispatch share: a small task with templates, rows with easy numbers, a folder.
+ * */
 #ifndef KERNWRIGHT_TESTS_STORE_FIXTURE_H
 #define KERNWRIGHT_TESTS_STORE_FIXTURE_H
 
@@ -67,7 +68,8 @@ static inline task *fixture_task(void)
     static const char text[] =
         "{\"task\":\"scale\",\"dims\":{\"M\":{\"min\":1},\"N\":{\"min\":1},\"ld\":{\"default\":\"N\",\"key\":false}},"
         "\"types\":{\"T\":[\"f32\",\"f16\"]},"
-        "\"tensors\":[{\"name\":\"x\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"strides\":[\"ld\",\"1\"],\"access\":\"in\"},"
+        "\"tensors\":[{\"name\":\"x\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"strides\":[\"ld\",\"1\"],\"access\":"
+        "\"in\"},"
         "{\"name\":\"y\",\"type\":\"T\",\"shape\":[\"M\",\"N\"],\"access\":\"out\"}],"
         "\"scalars\":[{\"name\":\"alpha\",\"type\":\"f32\",\"values\":[1,0.5]}]}";
     kw_error err = {0};
@@ -90,9 +92,10 @@ static inline template *fixture_template(const task *t, const char *name, bool f
              "\"launches\":[{\"kernel\":\"%s\",\"args\":[\"M\",\"N\",\"ld\",\"alpha\",\"x\",\"y\"],"
              "\"local\":[\"WG\"],\"groups\":[\"ceil_div(M*N, WG)\"]}]} */\n"
              "__kernel void %s(int M, int N_, int ld, float alpha, __global const ${T} *x, __global ${T} *y)\n"
-             "{\n    int i = get_global_id(0);\n    if (i < M * N_)\n        y[i] = alpha * x[i / N_ * ld + i %% N_]; /* %s */\n}\n",
-             fallback ? "\"fallback\":true," : "",
-             "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,32,64,128,256", name, name, name);
+             "{\n    int i = get_global_id(0);\n    if (i < M * N_)\n        y[i] = alpha * x[i / N_ * ld + i %% N_]; "
+             "/* %s */\n}\n",
+             fallback ? "\"fallback\":true," : "", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,32,64,128,256", name, name,
+             name);
     snprintf(path, sizeof path, "%s.cl", name);
     kw_error err = {0};
     template *p = NULL;
@@ -131,8 +134,8 @@ static inline char *lend(const char *text)
 }
 
 /* An ok row of "scale" with everything filled in. `samples` (NULL: none) must live as long. */
-static inline measurement fixture_row(const char *task_hash, const char *source_hash, const char *shape, double *samples,
-                                      size_t n_samples)
+static inline measurement fixture_row(const char *task_hash, const char *source_hash, const char *shape,
+                                      double *samples, size_t n_samples)
 {
     measurement m;
     memset(&m, 0, sizeof m);

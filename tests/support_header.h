@@ -31,9 +31,10 @@ void support_end(support_model *s);
 
 /* `file` is a path, or front matter and kernel text that starts with a comment. Returns the template's number. */
 size_t support_template(support_model *s, const char *file);
-/* `settings` like "TM=32 TN=32" over the template's defaults; `shape` like "M=64,N=64,K=64" for specialised ones, or NULL.
- * Returns the variant's number. */
-int support_variant(support_model *s, size_t template_number, const char *settings, const char *shape, const char *note);
+/* `settings` like "TM=32 TN=32" over the template's defaults; `shape` like "M=64,N=64,K=64" for specialised ones, or
+ * NULL. Returns the variant's number. */
+int support_variant(support_model *s, size_t template_number, const char *settings, const char *shape,
+                    const char *note);
 int support_device(support_model *s, const char *key, const char *provenance, int default_variant);
 void support_row(support_model *s, int device, const char *shape, int variant, float regret);
 void support_row_dims(support_model *s, int device, const int64_t *dims, int variant, float regret);

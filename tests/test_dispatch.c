@@ -191,8 +191,10 @@ static void winners_and_defaults(void **state)
     assert_string_equal(m->variants[0]->template_name, "scale_naive");
     for (size_t i = 1; i < m->n_variants; i++)
         assert_string_equal(m->variants[i]->template_name, "scale_rows");
-    assert_string_equal(m->devices[1].provenance, "Test CPU, driver 3.1, 2026-11-30, 3 shapes, 3 measurements, 9 samples");
-    assert_string_equal(m->variant_notes[0], "verified: exact; fastest for 1 shape"); /* on the one device that names it */
+    assert_string_equal(m->devices[1].provenance,
+                        "Test CPU, driver 3.1, 2026-11-30, 3 shapes, 3 measurements, 9 samples");
+    assert_string_equal(m->variant_notes[0],
+                        "verified: exact; fastest for 1 shape"); /* on the one device that names it */
     assert_string_equal(m->prefix, "kw_");
     assert_ptr_equal(m->task, w.t);
     char *text = header_text(m);
@@ -218,8 +220,8 @@ static void winners_and_defaults(void **state)
     clear_world(&w);
 }
 
-/* A variant that is good on all shapes beats one that is best on a single one, however good it is there; a shape on which a
- * variant was not measured counts as the slowest general time. */
+/* A variant that is good on all shapes beats one that is best on a single one, however good it is there; a shape on
+ * which a variant was not measured counts as the slowest general time. */
 static void default_of_a_device(void **state)
 {
     (void)state;
@@ -229,8 +231,8 @@ static void default_of_a_device(void **state)
         add(&w, NAIVE, 10 + shape, 5, 1000);
         add(&w, WG2, 10 + shape, 5, 250);
     }
-    add(&w, WG4, 10, 5, 10);  /* 100 times, once */
-    add(&w, WG8, 11, 5, 1);   /* the fastest, not general */
+    add(&w, WG4, 10, 5, 10); /* 100 times, once */
+    add(&w, WG8, 11, 5, 1);  /* the fastest, not general */
     make_general(&w, NAIVE);
     make_general(&w, WG2);
     make_general(&w, WG4);
@@ -495,8 +497,9 @@ static void changed_text(void **state)
     world w;
     make_world(&w);
     add_fallback(&w);
-    assert_int_equal(sqlite3_exec(w.s->db, "UPDATE variant SET json=replace(json, 'alpha * x', 'alpha + x')", NULL, NULL, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(w.s->db, "UPDATE variant SET json=replace(json, 'alpha * x', 'alpha + x')", NULL, NULL, NULL),
+        SQLITE_OK);
     fails(&w, NULL, false, KW_BAD_INPUT, w.v[NAIVE]->hash);
     assert_int_equal(sqlite3_exec(w.s->db, "UPDATE variant SET json='{\"source\":'", NULL, NULL, NULL), SQLITE_OK);
     fails(&w, NULL, false, KW_BAD_INPUT, w.v[NAIVE]->hash);
@@ -614,8 +617,9 @@ static void thousand_rows(void **state)
         int64_t built = clock_now_ns();
         char *text = header_text(dispatch_model(d));
         int64_t end = clock_now_ns();
-        print_message("1,000 rows of %zu variants: model %.3f s, text %.3f s, %.0f KiB\n", dispatch_model(d)->n_variants,
-                      (double)(built - start) / 1e9, (double)(end - built) / 1e9, (double)strlen(text) / 1024);
+        print_message("1,000 rows of %zu variants: model %.3f s, text %.3f s, %.0f KiB\n",
+                      dispatch_model(d)->n_variants, (double)(built - start) / 1e9, (double)(end - built) / 1e9,
+                      (double)strlen(text) / 1024);
         assert_int_equal(dispatch_model(d)->n_rows, SHAPES);
         assert_int_equal(dispatch_model(d)->n_variants, own ? SHAPES + 2 : 4);
         free(text);
@@ -627,12 +631,22 @@ static void thousand_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(winners_and_defaults), cmocka_unit_test(default_of_a_device),
-        cmocka_unit_test(general_for_later_rows), cmocka_unit_test(constants_serve_their_shape_only),
-        cmocka_unit_test(default_of_the_header), cmocka_unit_test(unverified_rows), cmocka_unit_test(cold_before_warm),
-        cmocka_unit_test(other_interfaces), cmocka_unit_test(stale_rows), cmocka_unit_test(wrong_variants),
-        cmocka_unit_test(strides_are_no_key), cmocka_unit_test(nothing_to_emit), cmocka_unit_test(missing_text),
-        cmocka_unit_test(changed_text), cmocka_unit_test(order_does_not_matter), cmocka_unit_test(from_a_file),
+        cmocka_unit_test(winners_and_defaults),
+        cmocka_unit_test(default_of_a_device),
+        cmocka_unit_test(general_for_later_rows),
+        cmocka_unit_test(constants_serve_their_shape_only),
+        cmocka_unit_test(default_of_the_header),
+        cmocka_unit_test(unverified_rows),
+        cmocka_unit_test(cold_before_warm),
+        cmocka_unit_test(other_interfaces),
+        cmocka_unit_test(stale_rows),
+        cmocka_unit_test(wrong_variants),
+        cmocka_unit_test(strides_are_no_key),
+        cmocka_unit_test(nothing_to_emit),
+        cmocka_unit_test(missing_text),
+        cmocka_unit_test(changed_text),
+        cmocka_unit_test(order_does_not_matter),
+        cmocka_unit_test(from_a_file),
         cmocka_unit_test(thousand_rows),
     };
     return cmocka_run_group_tests_name("dispatch", tests, make_folder, remove_folder);

@@ -38,7 +38,7 @@ static kw_code run(const char *text, language lang, strb *out, kw_error *err)
 {
     fixture f = make_fixture();
     expr_scope_set_language(f.scope, lang);
-    const body *b = body_parse(f.a, text, strlen(text), "k.cl", 10, f.scope, (body_names){f.known}, err);
+    const body *b = body_parse(f.a, text, strlen(text), "k.cl", 10, f.scope, (body_names){f.known, 8}, err);
     kw_code code = KW_BAD_INPUT;
     if (b != NULL) {
         value *env = mem_calloc((size_t)expr_scope_size(f.scope), sizeof *env);
@@ -213,11 +213,12 @@ static void keeps_other_texts(void **state)
     assert_int_equal(body_expand(body_literal(f.a, text, strlen(text)), LANGUAGE_OPENCL, env, &out, &err), KW_OK);
     assert_string_equal(strb_text(&out), text);
     strb_reset(&out);
-    const body *b = body_parse_inline(f.a, "-DX=${TM}", (expr_where){"s", 3, 5}, f.scope, (body_names){f.known}, &err);
+    const body *b =
+        body_parse_inline(f.a, "-DX=${TM}", (expr_where){"s", 3, 5}, f.scope, (body_names){f.known, 8}, &err);
     assert_non_null(b);
     assert_int_equal(body_expand(b, LANGUAGE_OPENCL, env, &out, &err), KW_OK);
     assert_string_equal(strb_text(&out), "-DX=64");
-    assert_null(body_parse_inline(f.a, "-DX=${TN}", (expr_where){"s", 3, 5}, f.scope, (body_names){f.known}, &err));
+    assert_null(body_parse_inline(f.a, "-DX=${TN}", (expr_where){"s", 3, 5}, f.scope, (body_names){f.known, 8}, &err));
     assert_non_null(strstr(err.message, "s:3:11"));
     strb_clear(&out);
     free_fixture(&f);

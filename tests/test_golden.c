@@ -1,5 +1,5 @@
 /* Expanded text against tests/golden/expected: of the examples in tests/golden, and of every template in templates/ at
- * its default and at one more configuration. `test_golden --update` writes what it finds instead. */
+ * its default and at one more configuration. `make golden` writes what it finds instead. */
 #include "base/counter_rng.h"
 #include "base/fs.h"
 #include "codegen/variant.h"
@@ -58,7 +58,7 @@ static void compare(const char *name, const char *text)
     if (!same) {
         must(fs_make_folders(folder, &err), &err);
         must(fs_write(found, text, strlen(text), &err), &err);
-        fail_msg("%s:%d: differs from %s; if that is meant, run build/tests/test_golden --update", path,
+        fail_msg("%s:%d: differs from %s; if that is meant, run make golden", path,
                  first_difference(strb_text(&expected), text), found);
     }
     strb_clear(&expected);
@@ -167,7 +167,7 @@ static void documentation_shows_the_examples(void **state)
     if (update)
         must(fs_write(format, renewed.data, renewed.length, &err), &err);
     else if (strcmp(strb_text(&text), strb_text(&renewed)) != 0)
-        fail_msg("%s:%d: an example is not what its file says; run build/tests/test_golden --update", format,
+        fail_msg("%s:%d: an example is not what its file says; run make golden", format,
                  first_difference(strb_text(&text), strb_text(&renewed)));
     strb_clear(&text);
     strb_clear(&renewed);

@@ -21,13 +21,16 @@
 static const char task_text[] =
     "{\"task\": \"mix\", \"doc\": \"y = a x + b, row by row\", \"dims\": {\"R\": {\"min\": 1}, \"C\": {\"min\": 1},\n"
     "\"ld\": {\"default\": \"C\", \"key\": false}}, \"types\": {\"T\": [\"f32\", \"f16\"]},\n"
-    "\"tensors\": [{\"name\": \"x\", \"type\": \"T\", \"shape\": [\"R\", \"C\"], \"strides\": [\"ld\", \"1\"], \"access\": \"in\"},\n"
+    "\"tensors\": [{\"name\": \"x\", \"type\": \"T\", \"shape\": [\"R\", \"C\"], \"strides\": [\"ld\", \"1\"], "
+    "\"access\": \"in\"},\n"
     "{\"name\": \"y\", \"type\": \"T\", \"shape\": [\"R\", \"C\"], \"access\": \"out\"}],\n"
-    "\"scalars\": [{\"name\": \"a\", \"type\": \"f32\", \"values\": [2]}, {\"name\": \"b\", \"type\": \"i32\", \"values\": [1]}]}";
+    "\"scalars\": [{\"name\": \"a\", \"type\": \"f32\", \"values\": [2]}, {\"name\": \"b\", \"type\": \"i32\", "
+    "\"values\": [1]}]}";
 
 static const char template_text[] =
     "/*kernwright {\"task\": \"mix\", \"language\": \"opencl\",\n"
-    "\"params\": {\"WG\": {\"values\": [16, 32, 64]}, \"VEC\": {\"values\": [1, 4]}, \"TWICE\": {\"values\": [false, true]},\n"
+    "\"params\": {\"WG\": {\"values\": [16, 32, 64]}, \"VEC\": {\"values\": [1, 4]}, \"TWICE\": {\"values\": [false, "
+    "true]},\n"
     "\"SPEC\": {\"values\": [false, true]}},\n"
     "\"constraints\": [\"WG * VEC <= device.max_work_group_size\"], \"requires\": [\"C % VEC == 0\", \"ld >= C\"],\n"
     "\"specialize\": {\"C\": \"SPEC\"},\n"
@@ -37,7 +40,8 @@ static const char template_text[] =
     "\"local\": [\"WG\"], \"groups\": [\"ceil_div(C, WG * VEC)\", \"R\"]},\n"
     "{\"kernel\": \"first\", \"args\": [\"R\", \"C\", \"ld\", \"a\", \"x\", \"half\"], \"when\": \"TWICE\",\n"
     "\"local\": [\"WG\"], \"groups\": [\"ceil_div(C, WG * VEC)\", \"R\"]},\n"
-    "{\"kernel\": \"second\", \"args\": [{\"expr\": \"R * C\", \"type\": \"i32\"}, \"b\", \"half\", \"y\"], \"when\": \"TWICE and b != 0\",\n"
+    "{\"kernel\": \"second\", \"args\": [{\"expr\": \"R * C\", \"type\": \"i32\"}, \"b\", \"half\", \"y\"], \"when\": "
+    "\"TWICE and b != 0\",\n"
     "\"local\": [\"WG\"], \"groups\": [\"ceil_div(R * C, WG)\"]}]} */\n"
     "/* Every byte counts: \"\?\?/\" \\ \t \303\251 */\n"
     "__kernel void mix(int R, int C, int ld, float a, int b, __global const ${T} *x, __global ${T} *y)\n"
@@ -56,7 +60,8 @@ static void make_model(support_model *s)
     size_t t = support_template(s, template_text);
     int plain = support_variant(s, t, "", NULL, "verified: general; 30 samples");
     int wide = support_variant(s, t, "WG=64 VEC=4", NULL, NULL);
-    int twice = support_variant(s, t, "WG=32 TWICE=true", NULL, "a note with */ and \?\?/ and \"quotes\"\nand \303\251");
+    int twice =
+        support_variant(s, t, "WG=32 TWICE=true", NULL, "a note with */ and \?\?/ and \"quotes\"\nand \303\251");
     int constant = support_variant(s, t, "SPEC=true", "R=1,C=100", NULL);
     int a = support_device(s, "nvidia/sm_90/h200/132", "NVIDIA H200, driver 580.159, 2026-11-30, 120 samples", wide);
     int b = support_device(s, "pocl/skylake-avx512/amd-epyc/2", NULL, -1);
@@ -231,6 +236,48 @@ static void variants_share_functions_and_text(void **state)
     support_end(&s);
 }
 
+/* The line that KW_LOG_MISSES gets is a line of a shapes file. */
+static void misses_are_shapes(void **state)
+{
+    (void)state;
+    support_model s;
+    kw_error err = {0};
+    strb line = STRB_INIT;
+    task_shape *shapes = NULL;
+    size_t n = 0;
+    make_model(&s);
+    strb text = support_text(&s);
+    const char *p = strstr(text.data, "snprintf(line, sizeof line, \"");
+    assert_non_null(p);
+    for (p = strchr(p, '"') + 1; *p != '"'; p++) {
+        if (*p == '\\')
+            p++;
+        if (strncmp(p, "%lld", 4) == 0) {
+            strb_add(&line, "12");
+            p += 3;
+        } else {
+            strb_add_char(&line, *p);
+        }
+    }
+    strb_add_char(&line, '\n');
+    char *folder = fs_temp_folder("kwmiss", &err);
+    char *path = fs_join(folder, "misses.jsonl");
+    assert_int_equal(fs_write(path, line.data, line.length, &err), KW_OK);
+    if (task_shapes_load(s.task, path, &shapes, &n, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(n, 1);
+    assert_int_equal(shapes[0].dims[0], 12);
+    assert_int_equal(shapes[0].dims[2], 12);
+    assert_true(shapes[0].weight == 1);
+    free(shapes);
+    fs_remove_tree(folder);
+    free(folder);
+    free(path);
+    strb_clear(&line);
+    strb_clear(&text);
+    support_end(&s);
+}
+
 /* ---- refusals ---- */
 
 static void refuses(support_model *s, const char *expected)
@@ -317,11 +364,17 @@ static void wrong_names(void **state)
     refuses(&s, "makes no C name");
     support_end(&s);
     /* kw_launch is a type of the shared part; with another prefix the task is welcome. */
-    support_begin(&s, "{\"task\": \"launch\", \"dims\": {\"N\": {\"min\": 1}}, \"types\": {\"T\": [\"f32\"]}, \"tensors\": "
-                  "[{\"name\": \"y\", \"type\": \"T\", \"shape\": [\"N\"], \"access\": \"out\"}], \"scalars\": []}", NULL, "kw_");
-    (void)support_variant(&s, support_template(&s, "/*kernwright {\"task\": \"launch\", \"language\": \"opencl\", \"params\": {},\n"
-                          "\"launches\": [{\"kernel\": \"zero\", \"args\": [\"N\", \"y\"], \"local\": [1], \"groups\": [\"N\"]}]} */\n"
-                          "__kernel void zero(int N, __global float *y)\n{\n    y[get_global_id(0)] = 0;\n}\n"), "", NULL, NULL);
+    support_begin(&s,
+                  "{\"task\": \"launch\", \"dims\": {\"N\": {\"min\": 1}}, \"types\": {\"T\": [\"f32\"]}, \"tensors\": "
+                  "[{\"name\": \"y\", \"type\": \"T\", \"shape\": [\"N\"], \"access\": \"out\"}], \"scalars\": []}",
+                  NULL, "kw_");
+    (void)support_variant(
+        &s,
+        support_template(&s, "/*kernwright {\"task\": \"launch\", \"language\": \"opencl\", \"params\": {},\n"
+                             "\"launches\": [{\"kernel\": \"zero\", \"args\": [\"N\", \"y\"], \"local\": [1], "
+                             "\"groups\": [\"N\"]}]} */\n"
+                             "__kernel void zero(int N, __global float *y)\n{\n    y[get_global_id(0)] = 0;\n}\n"),
+        "", NULL, NULL);
     refuses(&s, "names that begin with \"kw_launch_\" belong to the shared part");
     s.model.prefix = "my_";
     strb text = support_text(&s);
@@ -333,18 +386,22 @@ static void wrong_names(void **state)
 static void temporaries_that_cannot_be_known(void **state)
 {
     static const char *const elements[] = {"N * device.compute_units", "N if a > 1 else 2 * N", "N / 2.5"};
-    static const char *const expected[] = {"device.compute_units cannot be known here", "cannot be known here", "N / 2.5"};
+    static const char *const expected[] = {"device.compute_units cannot be known here", "cannot be known here",
+                                           "N / 2.5"};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         support_model s;
         kw_error err = {0};
         strb text = STRB_INIT;
         template *t = NULL;
-        strb_printf(&text, "/*kernwright {\"task\": \"saxpy\", \"language\": \"opencl\", \"params\": {},\n"
-                    "\"temps\": [{\"name\": \"t\", \"type\": \"f32\", \"elements\": \"%s\"}],\n"
-                    "\"launches\": [{\"kernel\": \"k\", \"args\": [\"N\", \"a\", \"x\", \"y\", \"t\"], \"local\": [1], \"groups\": [\"N\"]}]} */\n"
-                    "__kernel void k(int N, float a, __global const float *x, __global float *y, __global float *t)\n{\n}\n",
-                    elements[i]);
+        strb_printf(
+            &text,
+            "/*kernwright {\"task\": \"saxpy\", \"language\": \"opencl\", \"params\": {},\n"
+            "\"temps\": [{\"name\": \"t\", \"type\": \"f32\", \"elements\": \"%s\"}],\n"
+            "\"launches\": [{\"kernel\": \"k\", \"args\": [\"N\", \"a\", \"x\", \"y\", \"t\"], \"local\": [1], "
+            "\"groups\": [\"N\"]}]} */\n"
+            "__kernel void k(int N, float a, __global const float *x, __global float *y, __global float *t)\n{\n}\n",
+            elements[i]);
         support_begin(&s, "saxpy", NULL, "kw_");
         if (template_parse(text.data, text.length, "t.cl", s.task, &t, &err) == KW_OK) {
             template_free(t);
@@ -367,6 +424,7 @@ int main(void)
         cmocka_unit_test(prefix_is_everywhere),
         cmocka_unit_test(large_tables_stay_small),
         cmocka_unit_test(variants_share_functions_and_text),
+        cmocka_unit_test(misses_are_shapes),
         cmocka_unit_test(wrong_rows),
         cmocka_unit_test(wrong_devices_and_variants),
         cmocka_unit_test(wrong_names),

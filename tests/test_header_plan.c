@@ -1,6 +1,6 @@
-/* Holds emitted headers to the library: for many shapes and devices, what the header's C code says of a variant (does it
- * fit, what would be launched) is compared with variant_fits and plan_make. The header is compiled without OpenCL.
- * Also: every row of a large table is found, and nothing else. $KERNWRIGHT_TEST_SEED picks other shapes. */
+/* Holds emitted headers to the library: for many shapes and devices, what the header's C code says of a variant
+ * (does it fit, what would be launched) is compared with variant_fits and plan_make. The header is compiled without
+ * OpenCL. Also: every row of a large table is found, and nothing else. $KERNWRIGHT_TEST_SEED picks other shapes. */
 #include "tests/support_header.h"
 
 #include "base/counter_rng.h"
@@ -38,14 +38,30 @@ static int64_t draw_dim(int64_t min, int64_t max)
 {
     int64_t x = 0;
     switch (draw(8)) {
-    case 0: x = 0; break;
-    case 1: x = (int64_t)draw(8); break;
-    case 2: x = (int64_t)draw(300); break;
-    case 3: x = (int64_t)draw(64) * 64; break;
-    case 4: x = (int64_t)draw(5000); break;
-    case 5: x = INT64_C(1) << draw(31); break;
-    case 6: x = INT32_MAX - (int64_t)draw(3); break;
-    default: x = (int64_t)draw(100000); break;
+    case 0:
+        x = 0;
+        break;
+    case 1:
+        x = (int64_t)draw(8);
+        break;
+    case 2:
+        x = (int64_t)draw(300);
+        break;
+    case 3:
+        x = (int64_t)draw(64) * 64;
+        break;
+    case 4:
+        x = (int64_t)draw(5000);
+        break;
+    case 5:
+        x = INT64_C(1) << draw(31);
+        break;
+    case 6:
+        x = INT32_MAX - (int64_t)draw(3);
+        break;
+    default:
+        x = (int64_t)draw(100000);
+        break;
     }
     if (x != 0 && x < min)
         x = min;
@@ -66,11 +82,21 @@ static void print_number(strb *out, dtype type, double x)
 static void print_arg(const plan_arg *a, strb *out)
 {
     switch (a->kind) {
-    case ARG_TENSOR: strb_printf(out, " t%d", a->index); break;
-    case ARG_TEMP: strb_printf(out, " w%d", a->index); break;
-    case ARG_LOCAL: strb_printf(out, " l%" PRId64, a->integer); break;
-    case ARG_SCALAR: print_number(out, a->type, a->real); break;
-    case ARG_VALUE: print_number(out, a->type, dtype_is_float(a->type) ? a->real : (double)a->integer); break;
+    case ARG_TENSOR:
+        strb_printf(out, " t%d", a->index);
+        break;
+    case ARG_TEMP:
+        strb_printf(out, " w%d", a->index);
+        break;
+    case ARG_LOCAL:
+        strb_printf(out, " l%" PRId64, a->integer);
+        break;
+    case ARG_SCALAR:
+        print_number(out, a->type, a->real);
+        break;
+    case ARG_VALUE:
+        print_number(out, a->type, dtype_is_float(a->type) ? a->real : (double)a->integer);
+        break;
     }
 }
 
@@ -115,7 +141,8 @@ static const char driver_head[] =
     "                printf(\" %%c%%d\", a->kind == KW_ARG_TENSOR ? 't' : 'w', a->index);\n"
     "            } else if (a->kind == KW_ARG_LOCAL) {\n                printf(\" l%%zu\", a->size);\n"
     "            } else {\n                printf(\" b\");\n"
-    "                for (b = 0; b < a->size; b++)\n                    printf(\"%%02x\", a->bytes[b]);\n            }\n"
+    "                for (b = 0; b < a->size; b++)\n                    printf(\"%%02x\", a->bytes[b]);\n            "
+    "}\n"
     "        }\n    }\n    printf(\"\\n\");\n}\n";
 
 /* Does every entry of a shape's table on every device and variant. */
@@ -146,17 +173,19 @@ static void write_driver(const support_model *s, const task_shape *shapes, const
             strb_printf(out, "%sINT64_C(%" PRId64 ")", k > 0 ? ", " : "", limits_value(&all_limits[i], k));
         strb_add(out, "},\n");
     }
-    strb_printf(out, "};\nint main(void)\n{\n    static kw_plan plan;\n    size_t i, k;\n"
+    strb_printf(out,
+                "};\nint main(void)\n{\n    static kw_plan plan;\n    size_t i, k;\n"
                 "    for (k = 0; k < sizeof limits / sizeof *limits; k++)\n"
                 "        for (i = 0; i < sizeof shapes / sizeof *shapes; i++)\n"
                 "            for (forced = 0; forced < kw_%s_variant_count(); forced++) {\n"
                 "                kw_device d;\n                (void)kw_device_from_key(&d, \"a/b/c/1\", &limits[k]);\n"
-                "                if (kw_%s_select(&d, &shapes[i]).layer == KW_LAYER_FORCED && kw_%s_plan(forced, &d, &shapes[i], ",
+                "                if (kw_%s_select(&d, &shapes[i]).layer == KW_LAYER_FORCED && kw_%s_plan(forced, &d, "
+                "&shapes[i], ",
                 t->name, t->name, t->name);
     for (size_t i = 0; i < t->n_scalars; i++)
         strb_printf(out, "%g, ", scalars[i]);
     strb_add(out, "&plan))\n                    print_plan(&plan);\n                else\n"
-             "                    printf(\"no\\n\");\n            }\n    return 0;\n}\n");
+                  "                    printf(\"no\\n\");\n            }\n    return 0;\n}\n");
 }
 
 /* Compiles the driver and returns what it prints. */
@@ -165,7 +194,8 @@ static void run_driver(const char *folder, strb *out)
     const char *cc = getenv("CC");
     char command[2048], buffer[65536];
     size_t n;
-    (void)snprintf(command, sizeof command, "%s -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -o %s/driver %s/driver.c",
+    (void)snprintf(command, sizeof command,
+                   "%s -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -o %s/driver %s/driver.c",
                    cc ? cc : "gcc", folder, folder);
     assert_int_equal(system(command), 0);
     (void)snprintf(command, sizeof command, "%s/driver", folder);
@@ -198,7 +228,8 @@ static void compare(support_model *s, const double *scalars)
     strb expected = STRB_INIT, got = STRB_INIT, driver = STRB_INIT;
     for (size_t i = 0; i < N_SHAPES; i++)
         for (size_t k = 0; k < s->task->n_dims; k++)
-            shapes[i].dims[k] = s->task->dims[k].fallback && draw(2) ? 0 : draw_dim(s->task->dims[k].min, s->task->dims[k].max);
+            shapes[i].dims[k] =
+                s->task->dims[k].fallback && draw(2) ? 0 : draw_dim(s->task->dims[k].min, s->task->dims[k].max);
     support_write(s, folder, "header.h");
     write_driver(s, shapes, scalars, &driver);
     char *path = fs_join(folder, "driver.c");
@@ -214,7 +245,8 @@ static void compare(support_model *s, const double *scalars)
                 print_expected(s->variants[v], &full, scalars, &all_limits[k], &expected);
                 fitting += expected.data[before] == 'y';
                 if (strncmp(got.data + before, expected.data + before, expected.length - before) != 0)
-                    fail_msg("shape %zu, limits %zu, %s: expected %s", i, k, s->variants[v]->template_name, expected.data + before);
+                    fail_msg("shape %zu, limits %zu, %s: expected %s", i, k, s->variants[v]->template_name,
+                             expected.data + before);
             }
     assert_string_equal(got.data, expected.data);
     assert_true(fitting > N_SHAPES / 4);
@@ -233,7 +265,8 @@ static void gemm(void **state)
     (void)state;
     support_model s;
     support_begin(&s, "gemm", NULL, "kw_");
-    size_t naive = support_template(&s, "templates/gemm_naive.cl"), tiled = support_template(&s, "templates/gemm_tiled.cl");
+    size_t naive = support_template(&s, "templates/gemm_naive.cl"),
+           tiled = support_template(&s, "templates/gemm_tiled.cl");
     s.model.default_variant = support_variant(&s, naive, "LX=1 LY=1", NULL, NULL);
     (void)support_variant(&s, naive, "LX=32 LY=8", NULL, NULL);
     (void)support_variant(&s, tiled, "", NULL, NULL);
@@ -272,21 +305,30 @@ static void everything(void **state)
     static const char task_text[] =
         "{\"task\": \"all\", \"index\": \"i64\", \"dims\": {\"N\": {\"min\": 1}, \"P\": {\"min\": 0, \"max\": 65536}, "
         "\"ld\": {\"default\": \"2 * N + P\", \"key\": false}}, \"types\": {\"T\": [\"f32\"]},\n"
-        "\"tensors\": [{\"name\": \"x\", \"type\": \"T\", \"shape\": [\"N\", \"P\"], \"strides\": [\"ld\", \"1\"], \"access\": \"in\"},\n"
+        "\"tensors\": [{\"name\": \"x\", \"type\": \"T\", \"shape\": [\"N\", \"P\"], \"strides\": [\"ld\", \"1\"], "
+        "\"access\": \"in\"},\n"
         "{\"name\": \"y\", \"type\": \"T\", \"shape\": [\"N * 2\"], \"access\": \"out\"}],\n"
-        "\"scalars\": [{\"name\": \"a\", \"type\": \"f32\", \"values\": [2]}, {\"name\": \"n\", \"type\": \"i16\", \"values\": [3]}, "
+        "\"scalars\": [{\"name\": \"a\", \"type\": \"f32\", \"values\": [2]}, {\"name\": \"n\", \"type\": \"i16\", "
+        "\"values\": [3]}, "
         "{\"name\": \"r\", \"type\": \"f64\", \"values\": [0.25]}]}";
     static const char template_text[] =
-        "/*kernwright {\"task\": \"all\", \"language\": \"opencl\", \"index\": \"i64\", \"params\": {\"W\": {\"values\": [8, 24]}},\n"
-        "\"constraints\": [\"device.compute_units * 8 >= W or device.is_gpu\", \"W / 16 <= device.max_local_x / 64\"],\n"
+        "/*kernwright {\"task\": \"all\", \"language\": \"opencl\", \"index\": \"i64\", \"params\": {\"W\": "
+        "{\"values\": [8, 24]}},\n"
+        "\"constraints\": [\"device.compute_units * 8 >= W or device.is_gpu\", \"W / 16 <= device.max_local_x / "
+        "64\"],\n"
         "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\"],\n"
-        "\"temps\": [{\"name\": \"p\", \"type\": \"f64\", \"elements\": \"N * P\"}, {\"name\": \"q\", \"type\": \"i8\", \"elements\": \"P\", \"when\": \"P % 2 == 0\"}],\n"
+        "\"temps\": [{\"name\": \"p\", \"type\": \"f64\", \"elements\": \"N * P\"}, {\"name\": \"q\", \"type\": "
+        "\"i8\", \"elements\": \"P\", \"when\": \"P % 2 == 0\"}],\n"
         "\"launches\": [\n"
-        "{\"kernel\": \"one\", \"args\": [\"x\", \"p\", {\"local\": \"W * 4 * max(1, P // 64)\"}, {\"expr\": \"P\", \"type\": \"u16\"}, {\"expr\": \"N - P\", \"type\": \"i64\"}],\n"
+        "{\"kernel\": \"one\", \"args\": [\"x\", \"p\", {\"local\": \"W * 4 * max(1, P // 64)\"}, {\"expr\": \"P\", "
+        "\"type\": \"u16\"}, {\"expr\": \"N - P\", \"type\": \"i64\"}],\n"
         "\"local\": [\"W\"], \"groups\": [\"min(ceil_div(N, W), 4 * device.compute_units)\", \"P\", 2]},\n"
-        "{\"kernel\": \"two\", \"args\": [\"n\", \"r\", \"a\", \"q\", {\"expr\": \"a * N / 3\", \"type\": \"f32\"}, {\"expr\": \"r + n\", \"type\": \"f64\"}],\n"
-        "\"when\": \"P % 2 == 0 and P > 0\", \"local\": [\"min(W, P)\", 1], \"groups\": [\"abs(N - P)\", \"P if n > 2 else 1\"]},\n"
-        "{\"kernel\": \"three\", \"args\": [{\"expr\": \"P // 2\", \"type\": \"u8\"}, {\"expr\": \"n - 100\", \"type\": \"i8\"}, {\"value\": 7, \"type\": \"u64\"}, \"y\"],\n"
+        "{\"kernel\": \"two\", \"args\": [\"n\", \"r\", \"a\", \"q\", {\"expr\": \"a * N / 3\", \"type\": \"f32\"}, "
+        "{\"expr\": \"r + n\", \"type\": \"f64\"}],\n"
+        "\"when\": \"P % 2 == 0 and P > 0\", \"local\": [\"min(W, P)\", 1], \"groups\": [\"abs(N - P)\", \"P if n > 2 "
+        "else 1\"]},\n"
+        "{\"kernel\": \"three\", \"args\": [{\"expr\": \"P // 2\", \"type\": \"u8\"}, {\"expr\": \"n - 100\", "
+        "\"type\": \"i8\"}, {\"value\": 7, \"type\": \"u64\"}, \"y\"],\n"
         "\"when\": \"a > 1.5 and P < 512\", \"local\": [4], \"groups\": [\"(N + P) / 2\"]}]} */\n"
         "__kernel void one(__global const float *x, __global double *p, __local float *w, ushort a, long b)\n{\n}\n"
         "__kernel void two(short n, double r, float a, __global char *q, float b, double c)\n{\n}\n"
@@ -310,12 +352,14 @@ static const char table_driver[] =
     "#define KW_NO_LAUNCH\n#include \"header.h\"\n"
     "int main(void)\n{\n    size_t i, n = sizeof kw_gemm_rows / sizeof *kw_gemm_rows;\n    int wrong = 0;\n"
     "    char key[64];\n    kw_device d;\n    for (i = 0; i < n; i++) {\n"
-    "        const kw_gemm_row *r = &kw_gemm_rows[i];\n        kw_gemm_shape s = {r->M, r->N, r->K};\n        kw_gemm_choice c;\n"
+    "        const kw_gemm_row *r = &kw_gemm_rows[i];\n        kw_gemm_shape s = {r->M, r->N, r->K};\n        "
+    "kw_gemm_choice c;\n"
     "        (void)snprintf(key, sizeof key, \"v%d/a/d%d/%d\", r->of_device % 3, r->of_device, r->of_device + 1);\n"
     "        wrong += kw_device_from_key(&d, key, NULL) != KW_SUCCESS;\n"
     "        c = kw_gemm_select(&d, &s);\n"
     "        wrong += c.variant != (int)r->runs || c.layer != KW_LAYER_EXACT || c.device_match != KW_MATCH_EXACT;\n"
-    "        s.K += 100000;\n        c = kw_gemm_select(&d, &s);\n        wrong += c.layer != KW_LAYER_DEFAULT;\n    }\n"
+    "        s.K += 100000;\n        c = kw_gemm_select(&d, &s);\n        wrong += c.layer != KW_LAYER_DEFAULT;\n    "
+    "}\n"
     "    printf(\"%d rows, %d wrong\\n\", (int)n, wrong);\n    return 0;\n}\n";
 
 static void large_table(void **state)

@@ -78,7 +78,8 @@ static void methods_are_not_mixed(void **state)
     ledger_clear(&l);
 }
 
-/* Whatever the order: samples stand over summaries, the summary of more samples over others, the slower over the luckier. */
+/* Whatever the order: samples stand over summaries, the summary of more samples over others, the slower over the
+ * luckier. */
 static void summaries(void **state)
 {
     (void)state;
@@ -203,8 +204,9 @@ static void many_variants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_pooled), cmocka_unit_test(methods_are_not_mixed), cmocka_unit_test(summaries),
-        cmocka_unit_test(one_failure_is_enough), cmocka_unit_test(the_winner), cmocka_unit_test(contenders),
+        cmocka_unit_test(samples_are_pooled), cmocka_unit_test(methods_are_not_mixed),
+        cmocka_unit_test(summaries),          cmocka_unit_test(one_failure_is_enough),
+        cmocka_unit_test(the_winner),         cmocka_unit_test(contenders),
         cmocka_unit_test(many_variants),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

@@ -136,14 +136,20 @@ static void the_format(void **state)
     m.extra = lend("{\"joules\":2.5,\"tags\":[\"a\",\"b\"]}");
     add_row(s, &m);
     char *text = export(s, "scale", true, true);
-    assert_string_equal(text, HEADER
-        "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
-        "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":1,"
-        "\"source_hash\":\"" HASH_A "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
-        "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,\"hi_ns\":102,"
+    assert_string_equal(
+        text, HEADER
+        "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH
+        "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
+        "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/"
+        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":1,"
+        "\"source_hash\":\"" HASH_A
+        "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
+        "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,"
+        "\"hi_ns\":102,"
         "\"samples_ns\":[100.5,101,102],\"compile_ms\":12.5,\"verify_ms\":3.25,\"time_ms\":1.125,\"registers\":32,"
         "\"spill_bytes\":0,\"local_bytes\":4096,\"worst_error\":0.25,\"device_name\":\"Test CPU\",\"driver\":\"3.1\","
-        "\"host\":\"alpha\",\"run\":\"2026-11-30T10:00:00Z-77\",\"date\":\"2026-11-30T10:00:00Z\",\"tool_version\":\"0.1.0\","
+        "\"host\":\"alpha\",\"run\":\"2026-11-30T10:00:00Z-77\",\"date\":\"2026-11-30T10:00:00Z\",\"tool_version\":\"0."
+        "1.0\","
         "\"joules\":2.5,\"tags\":[\"a\",\"b\"]}}\n");
     free(text);
     text = export(s, "scale", true, false);
@@ -250,23 +256,28 @@ static void unknown_members_survive(void **state)
     store_close(copy);
 }
 
-/* A member that stands elsewhere, white space, a carriage return, an empty line: read all the same, written in one form. */
+/* A member that stands elsewhere, white space, a carriage return, an empty line: read all the same, written in one
+ * form. */
 static void free_form_is_read(void **state)
 {
     store *s = memory_store();
-    static const char text[] =
-        HEADER "\n  {\"measurement\" : {\"outcome\":\"ok\", \"stage\":\"done\", \"verified\":\"no\", \"n\":1, \"lo_ns\":2e1,\t"
-        "\"median_ns\":20.0, \"hi_ns\":20, \"odd\":null, \"mode\":\"warm\", \"api\":\"cuda\", \"device_key\":\"a/b/c/1\","
-        "\"scalars\":{ }, \"shape\":{ \"N\" : 10 }, \"types\":\"T=f32\", \"source_hash\":\"" HASH_B "\", \"timing_version\":1,"
+    static const char text[] = HEADER
+        "\n  {\"measurement\" : {\"outcome\":\"ok\", \"stage\":\"done\", \"verified\":\"no\", \"n\":1, \"lo_ns\":2e1,\t"
+        "\"median_ns\":20.0, \"hi_ns\":20, \"odd\":null, \"mode\":\"warm\", \"api\":\"cuda\", "
+        "\"device_key\":\"a/b/c/1\","
+        "\"scalars\":{ }, \"shape\":{ \"N\" : 10 }, \"types\":\"T=f32\", \"source_hash\":\"" HASH_B
+        "\", \"timing_version\":1,"
         "\"task_hash\":\"" TASK_HASH "\", \"task\":\"scale\", \"worst_error\":null } }\r\n\r\n";
     assert_int_equal(import(s, state, text), 1);
     char *out = export(s, NULL, true, true);
-    assert_string_equal(out, HEADER
-        "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"types\":\"T=f32\",\"shape\":{\"N\":10},"
-        "\"scalars\":{},\"device_key\":\"a/b/c/1\",\"api\":\"cuda\",\"mode\":\"warm\",\"timing_version\":1,"
-        "\"source_hash\":\"" HASH_B "\",\"outcome\":\"ok\",\"stage\":\"done\",\"verified\":\"no\",\"n\":1,"
-        "\"median_ns\":20,\"lo_ns\":20,\"hi_ns\":20,\"compile_ms\":0,\"verify_ms\":0,\"time_ms\":0,\"worst_error\":null,"
-        "\"odd\":null}}\n");
+    assert_string_equal(
+        out, HEADER "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH
+                    "\",\"types\":\"T=f32\",\"shape\":{\"N\":10},"
+                    "\"scalars\":{},\"device_key\":\"a/b/c/1\",\"api\":\"cuda\",\"mode\":\"warm\",\"timing_version\":1,"
+                    "\"source_hash\":\"" HASH_B "\",\"outcome\":\"ok\",\"stage\":\"done\",\"verified\":\"no\",\"n\":1,"
+                    "\"median_ns\":20,\"lo_ns\":20,\"hi_ns\":20,\"compile_ms\":0,\"verify_ms\":0,\"time_ms\":0,\"worst_"
+                    "error\":null,"
+                    "\"odd\":null}}\n");
     free(out);
     store_close(s);
 }
@@ -283,7 +294,7 @@ static void winners(void **state)
     assert_int_equal(count_lines(text, "\"outcome\":\"ok\""), count_lines(text, "{\"measurement\":"));
     assert_int_equal(count_lines(text, "\"template\":\"scale_naive\",\"config\":{\"WG\":64,"), 2);
     assert_int_equal(count_lines(text, "{\"variant\":"), 3);
-    /* v 3 wins the first shape with 250 ns, v 2 the second; v 3 was measured twice: pooled, with the newer provenance */
+    /* v 3 wins the first shape, v 2 the second; v 3 was measured twice: pooled, with the newer provenance */
     assert_has(text, "\"n\":8,");
     assert_has(text, "\"rows\":2,\"first_date\":\"2026-11-30T10:00:00Z\"}}");
     assert_has(text, "\"date\":\"2026-12-01T08:00:00Z\"");
@@ -359,7 +370,8 @@ static void rows_that_do_not_count(void **state)
     }
     /* another host with the old driver still counts */
     store *s = memory_store();
-    measurement a = fixture_row(TASK_HASH, HASH_A, SHAPE_1, slow, 3), b = fixture_row(TASK_HASH, HASH_B, SHAPE_1, fast, 3);
+    measurement a = fixture_row(TASK_HASH, HASH_A, SHAPE_1, slow, 3),
+                b = fixture_row(TASK_HASH, HASH_B, SHAPE_1, fast, 3);
     a.driver = lend("2.0");
     a.date = lend("2026-12-02T00:00:00Z");
     b.host = lend("beta");
@@ -456,8 +468,10 @@ static void bad_variants(void **state)
 {
     static const char *const cases[][2] = {
         {"{\"variant\":{\"task_hash\":\"" TASK_HASH "\"}}", "bad.jsonl:2"},
-        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"12\",\"source_hash\":\"" HASH_A "\"}}", "\"task_hash\" must be"},
-        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"source_hash\":\"" HASH_A "\"}}", "language"},
+        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"12\",\"source_hash\":\"" HASH_A "\"}}",
+         "\"task_hash\" must be"},
+        {"{\"variant\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH "\",\"source_hash\":\"" HASH_A "\"}}",
+         "language"},
         {"{\"variant\":[]}", "neither"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -474,8 +488,10 @@ static void bad_files(void **state)
         {"", "bad.jsonl:1: not a kernwright results file"},
         {"{\"measurement\":{}}\n", "bad.jsonl:1: not a kernwright results file"},
         {"M,N,K\n", "bad.jsonl:1: not a kernwright results file"},
-        {"{\"kernwright\":\"results\",\"schema\":2}\n", "schema 2, this program knows schema 1: use a newer kernwright"},
-        {HEADER "<<<<<<< HEAD\n", "bad.jsonl:2: a conflict marker: merge the two versions with `kernwright results merge`"},
+        {"{\"kernwright\":\"results\",\"schema\":2}\n",
+         "schema 2, this program knows schema 1: use a newer kernwright"},
+        {HEADER "<<<<<<< HEAD\n",
+         "bad.jsonl:2: a conflict marker: merge the two versions with `kernwright results merge`"},
         {HEADER "=======\n", "bad.jsonl:2: a conflict marker"},
         {HEADER ">>>>>>> theirs\n", "bad.jsonl:2: a conflict marker"},
     };
@@ -540,13 +556,13 @@ static void a_store_that_cannot_be_written(void **state)
 
 static char *merge(void **state, const char *const *texts, size_t n)
 {
-    char *paths[4];
+    char *paths[4] = {0};
     for (size_t i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "%zu.jsonl", i);
         paths[i] = in_folder(state, name, texts[i]);
     }
-    const char *const given[] = {paths[0], n > 1 ? paths[1] : NULL, n > 2 ? paths[2] : NULL, n > 3 ? paths[3] : NULL};
+    const char *const given[] = {paths[0], paths[1], paths[2], paths[3]};
     strb out = STRB_INIT;
     kw_error err = {0};
     assert_code(results_merge(given, n, &out, &err), KW_OK, err);
@@ -558,8 +574,9 @@ static char *merge(void **state, const char *const *texts, size_t n)
 static void merges(void **state)
 {
     /* lines that this version cannot interpret pass through */
-    const char *const texts[] = {HEADER "{\"b\":1}\n{\"a\":\"\xe2\x82\xac\"}\n{\"c\":1}\n", HEADER "{\"a\":\"z\"}\n{\"b\":1}\r\n\n{\"c\":1}",
-                                 HEADER, HEADER "{\"b\":1}\n" HEADER "{\"d\":1}\n"};
+    const char *const texts[] = {HEADER "{\"b\":1}\n{\"a\":\"\xe2\x82\xac\"}\n{\"c\":1}\n",
+                                 HEADER "{\"a\":\"z\"}\n{\"b\":1}\r\n\n{\"c\":1}", HEADER,
+                                 HEADER "{\"b\":1}\n" HEADER "{\"d\":1}\n"};
     char *text = merge(state, texts, 4);
     assert_string_equal(text, HEADER "{\"a\":\"z\"}\n{\"a\":\"\xe2\x82\xac\"}\n{\"b\":1}\n{\"c\":1}\n{\"d\":1}\n");
     const char *const again[] = {text, texts[1]};
@@ -623,7 +640,6 @@ static void many_lines(void **state)
     kw_error err = {0};
     double samples[10];
     char hash[HASH_HEX_SIZE], shape[64];
-    int64_t start = clock_now_ns();
     assert_code(store_run(s, "BEGIN", "testing", &err), KW_OK, err);
     for (int i = 0; i < SHAPES * VARIANTS; i++) {
         for (int k = 0; k < 10; k++)
@@ -634,7 +650,7 @@ static void many_lines(void **state)
         assert_code(store_add(s, &m, &err), KW_OK, err);
     }
     assert_code(store_run(s, "COMMIT", "testing", &err), KW_OK, err);
-    int64_t added = clock_now_ns();
+    int64_t start = clock_now_ns();
     char *text = export(s, NULL, true, true);
     int64_t exported = clock_now_ns();
     assert_int_equal(import(copy, state, text), SHAPES * VARIANTS);
@@ -644,8 +660,8 @@ static void many_lines(void **state)
     const char *const both[] = {text, winners_text};
     char *merged = merge(state, both, 2);
     int64_t end = clock_now_ns();
-    print_message("20,000 rows: add %.2f s, export %.2f s, import %.2f s, winners %.2f s, merge %.2f s\n",
-                  (double)(added - start) / 1e9, (double)(exported - added) / 1e9, (double)(imported - exported) / 1e9,
+    print_message("20,000 rows: export %.2f s, import %.2f s, winners %.2f s, merge %.2f s\n",
+                  (double)(exported - start) / 1e9, (double)(imported - exported) / 1e9,
                   (double)(chosen - imported) / 1e9, (double)(end - chosen) / 1e9);
     char *again = export(copy, NULL, true, true);
     assert_string_equal(text, again);
@@ -660,13 +676,25 @@ static void many_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_format), cmocka_unit_test(nothing_to_export), cmocka_unit_test(round_trips),
-        cmocka_unit_test(equal_rows), cmocka_unit_test(rows_are_completed), cmocka_unit_test(unknown_members_survive),
+        cmocka_unit_test(the_format),
+        cmocka_unit_test(nothing_to_export),
+        cmocka_unit_test(round_trips),
+        cmocka_unit_test(equal_rows),
+        cmocka_unit_test(rows_are_completed),
+        cmocka_unit_test(unknown_members_survive),
         cmocka_unit_test(free_form_is_read),
-        cmocka_unit_test(winners), cmocka_unit_test(winners_come_home), cmocka_unit_test(ties),
-        cmocka_unit_test(rows_that_do_not_count), cmocka_unit_test(bad_measurements), cmocka_unit_test(bad_variants),
-        cmocka_unit_test(bad_files), cmocka_unit_test(endless_line), cmocka_unit_test(a_store_that_cannot_be_written),
-        cmocka_unit_test(merges), cmocka_unit_test(bad_merges), cmocka_unit_test(many_lines),
+        cmocka_unit_test(winners),
+        cmocka_unit_test(winners_come_home),
+        cmocka_unit_test(ties),
+        cmocka_unit_test(rows_that_do_not_count),
+        cmocka_unit_test(bad_measurements),
+        cmocka_unit_test(bad_variants),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(endless_line),
+        cmocka_unit_test(a_store_that_cannot_be_written),
+        cmocka_unit_test(merges),
+        cmocka_unit_test(bad_merges),
+        cmocka_unit_test(many_lines),
     };
     return cmocka_run_group_tests_name("results", tests, make_folder, remove_folder);
 }

@@ -12,10 +12,10 @@ static bool copy_row(const measurement *m, void *cookie)
     measurement *copy = cookie;
     assert_null(copy->task);
     *copy = *m;
-    char **texts[] = {&copy->task, &copy->task_hash, &copy->types, &copy->shape, &copy->scalars, &copy->device_key,
-                      &copy->api, &copy->mode, &copy->source_hash, &copy->template_name, &copy->config, &copy->detail,
-                      &copy->method, &copy->device_name, &copy->driver, &copy->host, &copy->run, &copy->date,
-                      &copy->tool_version, &copy->extra};
+    char **texts[] = {&copy->task,       &copy->task_hash, &copy->types,  &copy->shape,        &copy->scalars,
+                      &copy->device_key, &copy->api,       &copy->mode,   &copy->source_hash,  &copy->template_name,
+                      &copy->config,     &copy->detail,    &copy->method, &copy->device_name,  &copy->driver,
+                      &copy->host,       &copy->run,       &copy->date,   &copy->tool_version, &copy->extra};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (*texts[i])
             *texts[i] = mem_strdup(*texts[i]);
@@ -185,16 +185,19 @@ static void queries(void **state)
     assert_string_equal(strb_text(&order), "c");
     strb_clear(&order);
     const store_query some[] = {
-        {.task = "scale"}, {.task_hash = TASK_HASH}, {.types = "T=f32"}, {.scalars = "{\"alpha\":1}"}, {.api = "opencl"},
-        {.device_key = "pocl/cpu/test/4"}, {.mode = "cold"}, {.template_name = "scale_rows"}};
+        {.task = "scale"}, {.task_hash = TASK_HASH},          {.types = "T=f32"}, {.scalars = "{\"alpha\":1}"},
+        {.api = "opencl"}, {.device_key = "pocl/cpu/test/4"}, {.mode = "cold"},   {.template_name = "scale_rows"}};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         assert_int_equal(count_rows(s, &some[i]), 3);
-    const store_query one[] = {{.shape = "{\"M\":1,\"N\":4}"}, {.source_hash = HASH_A}, {.driver = "4.0"},
-                               {.timing_version = TIMING_VERSION + 1}, {.only_failed = true}};
+    const store_query one[] = {{.shape = "{\"M\":1,\"N\":4}"},
+                               {.source_hash = HASH_A},
+                               {.driver = "4.0"},
+                               {.timing_version = TIMING_VERSION + 1},
+                               {.only_failed = true}};
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
         assert_int_equal(count_rows(s, &one[i]), 1);
-    const store_query none[] = {{.task = "gemm"}, {.task_hash = HASH_A}, {.types = "T=f16"}, {.mode = "warm"}, {.api = "cuda"},
-                                {.only_ok = true, .only_failed = true}};
+    const store_query none[] = {{.task = "gemm"}, {.task_hash = HASH_A}, {.types = "T=f16"},
+                                {.mode = "warm"}, {.api = "cuda"},       {.only_ok = true, .only_failed = true}};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_int_equal(count_rows(s, &none[i]), 0);
     q.only_ok = true;
@@ -215,7 +218,8 @@ static void verified_levels(void **state)
     assert_int_equal(out.verified, VERIFIED_EXACT);
     measurement_clear(&out);
     assert_code(store_set_verified(s, TASK_HASH, m.device_key, HASH_A, VERIFIED_GENERAL, &err), KW_OK, err);
-    assert_code(store_set_verified(s, TASK_HASH, m.device_key, HASH_A, VERIFIED_EXACT, &err), KW_OK, err); /* never lowers */
+    assert_code(store_set_verified(s, TASK_HASH, m.device_key, HASH_A, VERIFIED_EXACT, &err), KW_OK,
+                err); /* never lowers */
     out = only_row(s);
     assert_int_equal(out.verified, VERIFIED_GENERAL);
     measurement_clear(&out);
@@ -271,11 +275,34 @@ static void variants(void **state)
     task_free(t);
 }
 
+/* docs/results.md is what people and other programs go by. */
+static void the_page_names_everything(void **state)
+{
+    (void)state;
+    size_t n;
+    char *page = read_text("docs/results.md", &n), quoted[64];
+    for (int i = 0; i < STORE_COLUMNS; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", store_columns[i].name);
+        assert_has(page, quoted);
+    }
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", outcome_name((outcome)i));
+        assert_has(page, quoted);
+    }
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", stage_name((stage)i));
+        assert_has(page, quoted);
+    }
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back), cmocka_unit_test(long_texts),
-        cmocka_unit_test(queries), cmocka_unit_test(verified_levels), cmocka_unit_test(facts), cmocka_unit_test(variants),
+        cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),       cmocka_unit_test(facts),
+        cmocka_unit_test(variants),
+        cmocka_unit_test(the_page_names_everything),
     };
     return cmocka_run_group_tests_name("store", tests, make_folder, remove_folder);
 }

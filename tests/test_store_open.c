@@ -216,7 +216,8 @@ static void damaged(void **state)
 
 static void no_such_place(void **state)
 {
-    char *path = fs_join(*state, "missing/kw.db"), *file = fs_join(*state, "file"), *below = fs_join(*state, "file/kw.db");
+    char *path = fs_join(*state, "missing/kw.db"), *file = fs_join(*state, "file"),
+         *below = fs_join(*state, "file/kw.db");
     refused(*state, KW_BAD_INPUT, "is a folder", true);
     refused(path, KW_ENVIRONMENT, "does not exist", false);
     write_text(file, "x", 1);
@@ -458,11 +459,21 @@ static void killed_writer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(default_path), cmocka_unit_test(in_memory), cmocka_unit_test(where_wal_cannot_work),
-        cmocka_unit_test(reading_while_writing), cmocka_unit_test(not_a_database),
-        cmocka_unit_test(database_of_another_program), cmocka_unit_test(newer_schema), cmocka_unit_test(truncated),
-        cmocka_unit_test(damaged), cmocka_unit_test(no_such_place), cmocka_unit_test(empty_files), cmocka_unit_test(locked),
-        cmocka_unit_test(without_permission), cmocka_unit_test(writers_at_once), cmocka_unit_test(killed_writer),
+        cmocka_unit_test(default_path),
+        cmocka_unit_test(in_memory),
+        cmocka_unit_test(where_wal_cannot_work),
+        cmocka_unit_test(reading_while_writing),
+        cmocka_unit_test(not_a_database),
+        cmocka_unit_test(database_of_another_program),
+        cmocka_unit_test(newer_schema),
+        cmocka_unit_test(truncated),
+        cmocka_unit_test(damaged),
+        cmocka_unit_test(no_such_place),
+        cmocka_unit_test(empty_files),
+        cmocka_unit_test(locked),
+        cmocka_unit_test(without_permission),
+        cmocka_unit_test(writers_at_once),
+        cmocka_unit_test(killed_writer),
     };
     return cmocka_run_group_tests_name("store and its file", tests, make_folder, remove_folder);
 }

@@ -140,6 +140,7 @@ static void refuses_bad_params(void **state)
     refused(P("\"X\": {\"values\": [1, 2], \"default\": 3}"), "is not one of the values");
     refused(P("\"X\": {\"default\": 3}"), "\"values\" is missing");
     refused(P("\"X\": {\"values\": [1], \"defualt\": 1}"), "did you mean \"default\"?");
+    refused(P("\"X\": {\"values\": [\"a\\nb\"]}"), "one line of text");
     refused(P("\"X\": 3"), "must be an object");
 #undef P
     template *p =
@@ -443,6 +444,14 @@ static void loads_sidecars(void **state)
     assert_expands(p, "\n" OWN "int R(;\n\nx R\"(\n");
     template_free(p);
     put("own.cl", OWN);
+    put("b.cl", "//@let Y = X2 + 1\n");
+    put("a.cl", "//@let X2 = WG\n" OWN);
+    put("let.kw.json", SIDE(", \"directives\": true, \"sources\": [\"a.cl\", \"b.cl\"]"));
+    assert_int_equal(load("let.kw.json", &p, &err), KW_BAD_INPUT); /* names do not reach into the next file */
+    put("a.cl", "//@let X2 = WG\nkernel void own(global float *A) { }\n");
+    put("b.cl", "//@let Y = WG + 1\n//@let X2 = Y\n");
+    assert_int_equal(load("let.kw.json", &p, &err), KW_OK);
+    template_free(p);
     put("dir.kw.json", SIDE(", \"directives\": true, \"sources\": [\"own.cl\"]"));
     assert_int_equal(load("dir.kw.json", &p, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "own.cl:1:"));

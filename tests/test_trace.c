@@ -16,8 +16,9 @@
 
 #define MS INT64_C(1000000)
 
-/* The share is a function of the wall time, which a test cannot choose: so what is compared is the covered time, which follows
- * from it up to rounding. `t0` is a time before trace_new, so intervals are placed behind it with room to spare. */
+/* The share is a function of the wall time, which a test cannot choose: so what is compared is the covered time, which
+ * follows from it up to rounding. `t0` is a time before trace_new, so intervals are placed behind it with room to
+ * spare. */
 static double covered_ms(const trace *t)
 {
     double wall_ms, share = trace_idle_share(t, &wall_ms);
@@ -30,7 +31,7 @@ static void busy_time_is_a_union(void **state)
     trace *t = trace_new();
     int64_t t0 = clock_now_ns();
     trace_add(t, 1, "compile", NULL, t0 + 10 * MS, t0 + 20 * MS, 1);
-    trace_add(t, 2, "time", NULL, t0 + 15 * MS, t0 + 30 * MS, 1);  /* overlaps */
+    trace_add(t, 2, "time", NULL, t0 + 15 * MS, t0 + 30 * MS, 1);   /* overlaps */
     trace_add(t, 2, "verify", NULL, t0 + 16 * MS, t0 + 18 * MS, 1); /* inside */
     trace_add(t, 1, "verify", NULL, t0 + 40 * MS, t0 + 45 * MS, 1); /* apart, and added out of order below */
     trace_add(t, 1, "compile", NULL, t0 + 2 * MS, t0 + 3 * MS, 1);

@@ -67,7 +67,7 @@ static template *parse(const char *text)
 
 static kw_code expand(const template *p, const char *set, const char *dims, variant **v, kw_error *err)
 {
-    uint32_t config[8];
+    uint32_t config[32];
     task_shape s;
     char text[128];
     template_default(p, config);
@@ -165,7 +165,7 @@ static void hash_sees_what_runs(void **state)
     variant *again = good(p, "", NULL);
     assert_string_equal(a->source, again->source);
     variant *all[] = {a, b, c, d, e, f, again};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < 7; i++)
         variant_free(all[i]);
     template_free(p);
     template_free(commented);

@@ -639,6 +639,23 @@ static void test_many_jobs(void **state)
     }
 }
 
+/* More inputs than a quarter of the device's 64 MiB: the oldest make room, and are drawn anew when they come back. */
+static void test_old_cases_make_room(void **state)
+{
+    for (uint64_t i = 0; i < 9; i++) {
+        test_job tj;
+        job_record r;
+        test_job_make(&tj, "saxpy", "time_ns=50000");
+        tj.j.device = "fake:1";
+        test_job_add(&tj, "N=400000", DIST_NORMAL, i % 8);
+        assert_true(test_worker_do(*state, &tj.j, &r));
+        if (r.outcome != OUTCOME_OK)
+            fail_msg("%s", r.detail);
+        job_record_clear(&r);
+        test_job_clear(&tj);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -679,6 +696,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lines_that_are_no_jobs),
         WITH_WORKER(test_long_lines),
         WITH_WORKER(test_many_jobs),
+        WITH_WORKER(test_old_cases_make_room),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fs_remove_tree(cache);

@@ -14,7 +14,8 @@ modules='base codegen device tuner llm fleet cli tests'
 
 c_files() {
     for folder in $modules; do
-        [ -d "$folder" ] && find "$folder" -name "*.$1" ! -path 'tests/golden/*' ! -path 'tests/recorded/*'
+        [ -d "$folder" ] && find "$folder" -name "*.$1" ! -path 'tests/golden/*' ! -path 'tests/recorded/*' \
+            ! -path 'tests/consumer/*.c'
     done
     find tasks -name "*.$1" 2>/dev/null
 }

@@ -133,7 +133,8 @@ static void list_once(strb *list, const char *text)
         return;
     size_t n = strlen(text), gap = sizeof separator - 1;
     for (const char *p = strb_text(list); (p = strstr(p, text)); p++) {
-        bool begins = p == strb_text(list) || (p - strb_text(list) >= (long)gap && memcmp(p - gap, separator, gap) == 0);
+        bool begins =
+            p == strb_text(list) || (p - strb_text(list) >= (long)gap && memcmp(p - gap, separator, gap) == 0);
         if (begins && (p[n] == '\0' || strncmp(p + n, separator, gap) == 0))
             return;
     }
@@ -244,17 +245,22 @@ static kw_code no_rows(store *s, const task *t, const char *types, const char *d
         return code;
     const char *path = store_path(s);
     if (n_all == 0)
-        return kw_error_set(err, KW_FAILED, "%s holds nothing for task %s: run `kernwright tune %s` first", path, t->name, t->name);
+        return kw_error_set(err, KW_FAILED, "%s holds nothing for task %s: run `kernwright tune %s` first", path,
+                            t->name, t->name);
     if (n_task == 0)
-        return kw_error_set(err, KW_FAILED, "%s holds %s only as the task was before its definition changed: run `kernwright tune "
-                            "%s` again", path, t->name, t->name);
+        return kw_error_set(err, KW_FAILED,
+                            "%s holds %s only as the task was before its definition changed: run `kernwright tune "
+                            "%s` again",
+                            path, t->name, t->name);
     if (n_types == 0)
-        return kw_error_set(err, KW_FAILED, "%s holds nothing for %s with %s: tune it with --type, or emit another type", path,
-                            t->name, types);
+        return kw_error_set(err, KW_FAILED,
+                            "%s holds nothing for %s with %s: tune it with --type, or emit another type", path, t->name,
+                            types);
     if (n_device == 0)
-        return kw_error_set(err, KW_FAILED, "%s holds nothing for %s on %s: `kernwright devices` lists the keys", path, t->name,
-                            device_key);
-    return kw_error_set(err, KW_FAILED, "%s holds %s only as an older or newer kernwright timed it: run `kernwright tune %s` again",
+        return kw_error_set(err, KW_FAILED, "%s holds nothing for %s on %s: `kernwright devices` lists the keys", path,
+                            t->name, device_key);
+    return kw_error_set(err, KW_FAILED,
+                        "%s holds %s only as an older or newer kernwright timed it: run `kernwright tune %s` again",
                         path, t->name, t->name);
 }
 
@@ -268,13 +274,18 @@ static kw_code no_winner(store *s, const choice *c, kw_error *err)
             n_known += e->ok && e->time.n > 0 && e->verified != VERIFIED_NOT;
         }
     if (n_ok == 0)
-        return kw_error_set(err, KW_FAILED, "%s: no configuration of %s came out ok: `kernwright results show --failed` says why",
+        return kw_error_set(err, KW_FAILED,
+                            "%s: no configuration of %s came out ok: `kernwright results show --failed` says why",
                             store_path(s), c->t->name);
     if (n_known == 0 && !c->allow_unverified)
-        return kw_error_set(err, KW_FAILED, "%s: no measurement of %s was checked against a reference: give the task one, or emit "
-                            "with --unverified", store_path(s), c->t->name);
-    return kw_error_set(err, KW_FAILED, "%s holds no OpenCL source of a measured variant of %s: run `kernwright tune %s`, or export "
-                        "the results again", store_path(s), c->t->name, c->t->name);
+        return kw_error_set(err, KW_FAILED,
+                            "%s: no measurement of %s was checked against a reference: give the task one, or emit "
+                            "with --unverified",
+                            store_path(s), c->t->name);
+    return kw_error_set(err, KW_FAILED,
+                        "%s holds no OpenCL source of a measured variant of %s: run `kernwright tune %s`, or export "
+                        "the results again",
+                        store_path(s), c->t->name, c->t->name);
 }
 
 /* ---- entry points ---- */
@@ -309,8 +320,10 @@ static kw_code choose(dispatch *d, store *s, const char *types, const char *devi
     if (code == KW_OK && c->n_devices == 0)
         code = no_winner(s, c, err);
     if (code == KW_OK && !c->fallback)
-        code = kw_error_set(err, KW_FAILED, "%s holds no checked result of a fallback template of %s, which every header needs: run "
-                            "`kernwright tune %s`, which measures it", store_path(s), c->t->name, c->t->name);
+        code = kw_error_set(err, KW_FAILED,
+                            "%s holds no checked result of a fallback template of %s, which every header needs: run "
+                            "`kernwright tune %s`, which measures it",
+                            store_path(s), c->t->name, c->t->name);
     return code;
 }
 

@@ -14,7 +14,8 @@ static bool note_known(const store_variant_row *row, void *cookie)
     known_variants *k = cookie;
     k->items = mem_grow(k->items, &k->capacity, k->n + 1, sizeof *k->items);
     known_variant *x = &k->items[k->n++];
-    *x = (known_variant){.is_fallback = row->is_fallback, .is_opencl = strcmp(row->language, "opencl") == 0, .number = -1};
+    *x = (known_variant){
+        .is_fallback = row->is_fallback, .is_opencl = strcmp(row->language, "opencl") == 0, .number = -1};
     snprintf(x->hash, sizeof x->hash, "%s", row->source_hash);
     return true;
 }
@@ -49,8 +50,8 @@ static const ledger_entry *winner_of(choice *c, const results_group *g)
     return ledger_winner(&g->ledger, can_be_emitted, c);
 }
 
-/* Groups of one device, API and mode: how much they are wanted; 0: they have no winner. Cold times are what a program meets that
- * does other things in between. */
+/* Groups of one device, API and mode: how much they are wanted; 0: they have no winner. Cold times are what a program
+ * meets that does other things in between. */
 static int rank_context(choice *c, const results_group *g, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -344,7 +345,8 @@ static void choose_header_default(choice *c, score *total)
         const score *x = &total[k];
         if (!c->known.items[k].is_fallback || x->n_shapes == 0)
             continue;
-        if (!best || x->n_devices > best->n_devices || (x->n_devices == best->n_devices && x->n_shapes > best->n_shapes))
+        if (!best || x->n_devices > best->n_devices ||
+            (x->n_devices == best->n_devices && x->n_shapes > best->n_shapes))
             best = x;
     }
     if (best) {
@@ -353,14 +355,14 @@ static void choose_header_default(choice *c, score *total)
     }
 }
 
-/* ---- the last resort: a fallback that was checked with an older driver, or on a device that is not in the table ---- */
+/* ---- the last resort: a fallback checked with an older driver, or on a device that is not in the table ---- */
 
 typedef struct resort {
     choice *c;
     struct {
         size_t n_rows;
         verified level;
-    } *seen; /* by the place in c->known */
+    } * seen; /* by the place in c->known */
 } resort;
 
 static bool note_fallback_row(const measurement *m, void *cookie)

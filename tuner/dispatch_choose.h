@@ -11,9 +11,9 @@
 typedef struct known_variant {
     char hash[HASH_HEX_SIZE];
     bool is_fallback, is_opencl;
-    bool wanted;  /* its text is read */
-    variant *v;   /* NULL until then */
-    int number;   /* in the model; -1: not in it */
+    bool wanted; /* its text is read */
+    variant *v;  /* NULL until then */
+    int number;  /* in the model; -1: not in it */
 } known_variant;
 
 typedef struct known_variants {
@@ -33,9 +33,9 @@ typedef struct chosen_device {
     const char *key;
     const results_group *groups; /* of one API and mode; they differ in shape only */
     size_t n_groups;
-    chosen_row *rows;            /* sorted by dims; no two with the same key dims */
+    chosen_row *rows; /* sorted by dims; no two with the same key dims */
     size_t n_rows;
-    known_variant *fallback;     /* best general one; NULL: none */
+    known_variant *fallback; /* best general one; NULL: none */
 } chosen_device;
 
 typedef struct choice {
@@ -43,11 +43,11 @@ typedef struct choice {
     bool allow_unverified;
     known_variants known;
     results_groups groups;
-    chosen_device *devices;      /* sorted by key; only those with rows */
+    chosen_device *devices; /* sorted by key; only those with rows */
     size_t n_devices, capacity;
-    known_variant *fallback;     /* of the header; NULL: the store has none */
+    known_variant *fallback; /* of the header; NULL: the store has none */
     verified fallback_level;
-    size_t n_without_text;       /* shapes whose fastest variant the store does not hold */
+    size_t n_without_text; /* shapes whose fastest variant the store does not hold */
 } choice;
 
 /* c->t, c->allow_unverified and c->groups are filled in by the caller. */

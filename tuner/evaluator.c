@@ -124,6 +124,7 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
     j.timing.min_samples = 7;
     j.timing.max_ns = 2000000000;
     j.timing.hopeless_ns = c->hopeless_ns;
+    j.timing.method = c->method;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
     if (trusted && !compile_only) {

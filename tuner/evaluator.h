@@ -46,6 +46,7 @@ typedef struct candidate {
     const case_source *cases;   /* borrowed until done */
     task_shape target;
     double hopeless_ns;         /* 0: never stop early */
+    timing_method method;       /* one method for all candidates that are compared */
     void *cookie;
     /* results */
     job_record record;          /* caller clears with job_record_clear */

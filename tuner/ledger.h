@@ -17,8 +17,9 @@ typedef struct ledger_entry {
     bool ok;                 /* every measurement so far came out ok */
     outcome outcome;         /* of the latest that did not, else ok */
     verified verified;       /* the highest seen */
-    char *method;            /* timing method of the pooled samples; NULL if none. Samples of another method are not pooled:
-                                "batch" wins over "events" where both exist. Rows without a method were not timed */
+    /* Timing method of the pooled samples; NULL if none. Samples of another method are not pooled: "batch" wins over
+     * "events" where both exist. Rows without a method were not timed. */
+    char *method;
     double *samples;         /* ns, pooled */
     size_t n_samples, capacity;
     size_t n_rows;           /* measurements that brought samples */

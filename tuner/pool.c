@@ -264,6 +264,17 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
             send_job(w);
         return;
     }
+    if (m.type == MESSAGE_ERROR) {
+        /* The task or the machine is at fault, no candidate: the run cannot go on. */
+        if (!p->failed) {
+            p->failed = true;
+            p->error = m.error;
+            pool_event e = {.kind = POOL_FAILED, .worker = w->index, .job = -1, .error = &p->error};
+            tell(p, &e);
+        }
+        message_clear(&m);
+        return;
+    }
     if (w->job < 0 || m.id != w->job) {
         message_clear(&m);
         return;

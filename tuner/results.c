@@ -115,8 +115,8 @@ static bool is_member(const ledger_entry *e, void *cookie)
     return has_hash(cookie, e->source_hash);
 }
 
-/* Everything that a table made from these groups may name: winners, with and without verification; variants that may serve
- * shapes that nobody measured; and where no fallback is among those, the fastest fallback of each shape. */
+/* Everything that a table made from these groups may name: winners, with and without verification; variants that may
+ * serve shapes that nobody measured; and where no fallback is among those, the fastest fallback of each shape. */
 static void choose_portfolio(const results_group *groups, size_t n, hash_set *fallbacks, hash_set *out)
 {
     bool need_fallback = !has_general(groups, n, fallbacks);
@@ -138,7 +138,7 @@ typedef struct winner_export {
     store *s;
     bool samples;
     results_groups groups;
-    hash_set fallbacks;  /* owns its texts */
+    hash_set fallbacks; /* owns its texts */
     line_set lines;
 } winner_export;
 
@@ -185,7 +185,8 @@ static size_t export_task(winner_export *x, results_group *first, size_t left, k
 {
     hash_set used = {0};
     size_t done = 0;
-    while (done < left && strcmp(first[done].task, first->task) == 0 && strcmp(first[done].task_hash, first->task_hash) == 0) {
+    while (done < left && strcmp(first[done].task, first->task) == 0 &&
+           strcmp(first[done].task_hash, first->task_hash) == 0) {
         size_t n = 1;
         while (done + n < left && results_same_context(&first[done], &first[done + n]))
             n++;
@@ -253,11 +254,11 @@ static kw_code check_task(store *s, const char *task_name, kw_error *err)
     strb names = STRB_INIT;
     code = store_task_names(s, &names, err);
     if (code == KW_OK && names.length == 0)
-        code = kw_error_set(err, KW_FAILED, "store %s holds no measurements: run `kernwright tune %s` first", store_path(s),
-                            task_name);
+        code = kw_error_set(err, KW_FAILED, "store %s holds no measurements: run `kernwright tune %s` first",
+                            store_path(s), task_name);
     else if (code == KW_OK)
-        code = kw_error_set(err, KW_FAILED, "store %s holds no measurements of '%s', only of %s", store_path(s), task_name,
-                            strb_text(&names));
+        code = kw_error_set(err, KW_FAILED, "store %s holds no measurements of '%s', only of %s", store_path(s),
+                            task_name, strb_text(&names));
     strb_clear(&names);
     return code;
 }

@@ -52,7 +52,8 @@ static int by_host_and_age(const void *a, const void *b)
     return c ? c : compare_age(x, y);
 }
 
-/* Sets counts[i] of the rows that count: of the latest timing version, and with the driver that their host used last. */
+/* Sets counts[i] of the rows that count: of the latest timing version, and with the driver that their host used last.
+ * */
 static void mark_counting(const loader *l, bool *counts)
 {
     int version = 0;
@@ -78,7 +79,8 @@ static void mark_counting(const loader *l, bool *counts)
 
 static bool is_wrong(outcome o)
 {
-    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC || o == OUTCOME_INPUT_MODIFIED;
+    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
+           o == OUTCOME_INPUT_MODIFIED;
 }
 
 static void add_key(key_set *s, const char *task_hash, const char *device_key, const char *source_hash)
@@ -258,9 +260,10 @@ static void finish_group(loader *l)
 
 static bool same_group(const measurement *a, const measurement *b)
 {
-    return strcmp(a->task, b->task) == 0 && strcmp(a->task_hash, b->task_hash) == 0 && strcmp(a->types, b->types) == 0 &&
-           strcmp(a->scalars, b->scalars) == 0 && strcmp(a->device_key, b->device_key) == 0 &&
-           strcmp(a->api, b->api) == 0 && strcmp(a->mode, b->mode) == 0 && strcmp(a->shape, b->shape) == 0;
+    return strcmp(a->task, b->task) == 0 && strcmp(a->task_hash, b->task_hash) == 0 &&
+           strcmp(a->types, b->types) == 0 && strcmp(a->scalars, b->scalars) == 0 &&
+           strcmp(a->device_key, b->device_key) == 0 && strcmp(a->api, b->api) == 0 && strcmp(a->mode, b->mode) == 0 &&
+           strcmp(a->shape, b->shape) == 0;
 }
 
 static bool take_row(measurement *m, void *cookie)
@@ -319,7 +322,7 @@ void results_groups_clear(results_groups *g)
 
 bool results_same_context(const results_group *a, const results_group *b)
 {
-    return strcmp(a->task, b->task) == 0 && strcmp(a->task_hash, b->task_hash) == 0 && strcmp(a->types, b->types) == 0 &&
-           strcmp(a->scalars, b->scalars) == 0 && strcmp(a->device_key, b->device_key) == 0 &&
-           strcmp(a->api, b->api) == 0 && strcmp(a->mode, b->mode) == 0;
+    return strcmp(a->task, b->task) == 0 && strcmp(a->task_hash, b->task_hash) == 0 &&
+           strcmp(a->types, b->types) == 0 && strcmp(a->scalars, b->scalars) == 0 &&
+           strcmp(a->device_key, b->device_key) == 0 && strcmp(a->api, b->api) == 0 && strcmp(a->mode, b->mode) == 0;
 }

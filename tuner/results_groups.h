@@ -1,5 +1,5 @@
-/* What the rows of a store amount to: per identity (all but the source) the variants measured, pooled, and which of them may be
- * named. Results text and dispatch headers are both made from this, so they agree. */
+/* What the rows of a store amount to: per identity (all but the source) the variants measured, pooled, and which of
+ * them may be named. Results text and dispatch headers are both made from this, so they agree. */
 #ifndef KERNWRIGHT_TUNER_RESULTS_GROUPS_H
 #define KERNWRIGHT_TUNER_RESULTS_GROUPS_H
 
@@ -12,20 +12,21 @@
 
 /* Where the time of an entry comes from. */
 typedef struct group_source {
-    measurement newest;    /* of the rows behind it, without samples and detail; owned. time: pooled */
-    char first_date[32];   /* of those rows; "" if none has a date */
-    size_t n_rows;         /* how many; an imported pooled line counts as what it pooled */
-    char **lines;          /* those rows as results text with samples, without line break; only when asked for */
+    measurement newest;  /* of the rows behind it, without samples and detail; owned. time: pooled */
+    char first_date[32]; /* of those rows; "" if none has a date */
+    size_t n_rows;       /* how many; an imported pooled line counts as what it pooled */
+    char **lines;        /* those rows as results text with samples, without line break; only when asked for */
     size_t n_lines, lines_capacity;
 } group_source;
 
-/* One task version, types, scalars, device, API, mode and shape. Only rows of the latest timing version are in it, and none
- * that are stale: where a host measured this identity with several drivers, only those of the driver it used last. */
+/* One task version, types, scalars, device, API, mode and shape. Only rows of the latest timing version are in it, and
+ * none that are stale: where a host measured this identity with several drivers, only those of the driver it used last.
+ * */
 typedef struct results_group {
     char *task, *task_hash, *types, *shape, *scalars, *device_key, *api, *mode;
     int timing_version;
-    ledger ledger;          /* without the single samples */
-    group_source *sources;  /* one per ledger entry; zeros for an entry without a time */
+    ledger ledger;         /* without the single samples */
+    group_source *sources; /* one per ledger entry; zeros for an entry without a time */
 } results_group;
 
 typedef struct results_groups {
@@ -33,8 +34,8 @@ typedef struct results_groups {
     size_t n, capacity;
 } results_groups;
 
-/* An entry is `ok` only if no row that counts says that the variant computes wrong results anywhere on the device. One that was
- * verified on every edge shape for some shape of the device is VERIFIED_GENERAL for all. */
+/* An entry is `ok` only if no row that counts says that the variant computes wrong results anywhere on the device. One
+ * that was verified on every edge shape for some shape of the device is VERIFIED_GENERAL for all. */
 kw_code results_groups_load(store *s, const store_query *q, bool with_lines, results_groups *out, kw_error *err);
 void results_groups_clear(results_groups *g);
 

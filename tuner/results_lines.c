@@ -42,8 +42,8 @@ static kw_code read_line(line_reader *r, bool *got, kw_error *err)
         const char *from = r->chunk + r->at, *stop = memchr(from, '\n', r->end - r->at);
         size_t n = stop ? (size_t)(stop - from) : r->end - r->at;
         if (n > RESULTS_MAX_LINE - r->line.length)
-            return kw_error_set(err, KW_BAD_INPUT, "%s:%d: the line is longer than %zu MiB: this is no results file", r->name,
-                                r->number + 1, RESULTS_MAX_LINE >> 20);
+            return kw_error_set(err, KW_BAD_INPUT, "%s:%d: the line is longer than %zu MiB: this is no results file",
+                                r->name, r->number + 1, RESULTS_MAX_LINE >> 20);
         strb_add_n(&r->line, from, n);
         r->at += n + (stop != NULL);
         if (stop) {
@@ -59,8 +59,8 @@ static kw_code check_text(const line_reader *r, kw_error *err)
     for (int column = 1; p < end; column++) {
         size_t n = utf8_length(p, (size_t)(end - p));
         if (n == 0 || *p == '\0')
-            return kw_error_set(err, KW_BAD_INPUT, "%s:%d:%d: byte 0x%02x is not UTF-8 text", r->name, r->number, column,
-                                (unsigned)(unsigned char)*p);
+            return kw_error_set(err, KW_BAD_INPUT, "%s:%d:%d: byte 0x%02x is not UTF-8 text", r->name, r->number,
+                                column, (unsigned)(unsigned char)*p);
         p += n;
     }
     return KW_OK;
@@ -86,8 +86,9 @@ static kw_code read_text(line_reader *r, bool *got, kw_error *err)
             strb_truncate(&r->line, r->line.length - 1);
     } while (r->line.length == 0);
     if (is_conflict_marker(strb_text(&r->line)))
-        return kw_error_set(err, KW_BAD_INPUT, "%s:%d: a conflict marker: merge the two versions with `kernwright results merge`",
-                            r->name, r->number);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "%s:%d: a conflict marker: merge the two versions with `kernwright results merge`", r->name,
+                            r->number);
     return check_text(r, err);
 }
 
@@ -103,12 +104,12 @@ static kw_code check_header(const line_reader *r, bool got, kw_error *err)
     bool is_results = what && strcmp(what, "results") == 0 && json_int(json_get(j, "schema"), &schema);
     json_free(j);
     if (!is_results)
-        return kw_error_set(err, KW_BAD_INPUT, "%s:1: not a kernwright results file: its first line must be %s", r->name,
-                            header_line);
+        return kw_error_set(err, KW_BAD_INPUT, "%s:1: not a kernwright results file: its first line must be %s",
+                            r->name, header_line);
     if (schema != RESULTS_SCHEMA)
-        return kw_error_set(err, KW_BAD_INPUT, "%s:%d: results of schema %lld, this program knows schema %d: use %s kernwright",
-                            r->name, r->number, (long long)schema, RESULTS_SCHEMA,
-                            schema > RESULTS_SCHEMA ? "a newer" : "another");
+        return kw_error_set(
+            err, KW_BAD_INPUT, "%s:%d: results of schema %lld, this program knows schema %d: use %s kernwright",
+            r->name, r->number, (long long)schema, RESULTS_SCHEMA, schema > RESULTS_SCHEMA ? "a newer" : "another");
     return KW_OK;
 }
 

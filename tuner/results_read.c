@@ -87,14 +87,17 @@ static kw_code read_member(const store_column *c, const json *v, const char *whe
     case STORE_SAMPLES:
         return read_samples(v, where, c->name, m, err);
     case STORE_OUTCOME:
-        return outcome_from_name(json_text(v), &m->outcome) ? KW_OK
-                                                            : refuse(where, c->name, "\"ok\", \"wrong\", ... (docs/results.md)", err);
+        return outcome_from_name(json_text(v), &m->outcome)
+                   ? KW_OK
+                   : refuse(where, c->name, "\"ok\", \"wrong\", ... (docs/results.md)", err);
     case STORE_STAGE:
-        return stage_from_name(json_text(v), &m->stage) ? KW_OK
-                                                        : refuse(where, c->name, "\"done\", \"time\", ... (docs/results.md)", err);
+        return stage_from_name(json_text(v), &m->stage)
+                   ? KW_OK
+                   : refuse(where, c->name, "\"done\", \"time\", ... (docs/results.md)", err);
     case STORE_VERIFIED:
         return verified_from_name(json_text(v), &m->verified)
-                   ? KW_OK : refuse(where, c->name, "\"no\", \"exact\" or \"general\"", err);
+                   ? KW_OK
+                   : refuse(where, c->name, "\"no\", \"exact\" or \"general\"", err);
     }
     return KW_OK;
 }
@@ -118,7 +121,8 @@ static kw_code check_row(const measurement *m, const bool *seen, const char *whe
     if (has_times && (m->time.lo > m->time.median || m->time.median > m->time.hi))
         return kw_error_set(err, KW_BAD_INPUT, "%s: \"median_ns\" must lie between \"lo_ns\" and \"hi_ns\"", where);
     if (has_times && m->n_samples > 0 && m->n_samples != m->time.n)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: \"n\" is %zu, but there are %zu samples", where, m->time.n, m->n_samples);
+        return kw_error_set(err, KW_BAD_INPUT, "%s: \"n\" is %zu, but there are %zu samples", where, m->time.n,
+                            m->n_samples);
     return KW_OK;
 }
 

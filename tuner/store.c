@@ -23,7 +23,8 @@ static const char create_tables[] =
     " scalars TEXT NOT NULL, device_key TEXT NOT NULL, api TEXT NOT NULL, mode TEXT NOT NULL,"
     " timing_version INTEGER NOT NULL, source_hash TEXT NOT NULL, template TEXT, config TEXT, outcome TEXT NOT NULL,"
     " stage TEXT NOT NULL, detail TEXT, verified INTEGER NOT NULL, method TEXT, n INTEGER, median_ns REAL, lo_ns REAL,"
-    " hi_ns REAL, samples_ns TEXT, compile_ms REAL, verify_ms REAL, time_ms REAL, registers INTEGER, spill_bytes INTEGER,"
+    " hi_ns REAL, samples_ns TEXT, compile_ms REAL, verify_ms REAL, time_ms REAL, registers INTEGER, spill_bytes "
+    "INTEGER,"
     " local_bytes INTEGER, worst_error REAL, device_name TEXT, driver TEXT, host TEXT, run TEXT, date TEXT,"
     " tool_version TEXT, extra TEXT);"
     "CREATE INDEX IF NOT EXISTS measurement_identity ON measurement (task_hash, device_key, shape, source_hash);"
@@ -31,8 +32,9 @@ static const char create_tables[] =
     " language TEXT NOT NULL, fallback INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (task_hash, source_hash));"
     "CREATE TABLE IF NOT EXISTS fact (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;";
 
-static const char damaged[] = "store %s is damaged or cut off (%s); it was left as it is: restore a copy, or save what is "
-                              "readable with `sqlite3 %s .recover`";
+static const char damaged[] =
+    "store %s is damaged or cut off (%s); it was left as it is: restore a copy, or save what is "
+    "readable with `sqlite3 %s .recover`";
 
 kw_code store_error(store *s, const char *doing, kw_error *err)
 {
@@ -40,20 +42,24 @@ kw_code store_error(store *s, const char *doing, kw_error *err)
     const char *text = sqlite3_errmsg(s->db);
     switch (rc) {
     case SQLITE_NOTADB:
-        return kw_error_set(err, KW_BAD_INPUT, "%s is not a kernwright store (not a database); it was left as it is: "
-                            "name another file with --store", s->path);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "%s is not a kernwright store (not a database); it was left as it is: "
+                            "name another file with --store",
+                            s->path);
     case SQLITE_CORRUPT:
         return kw_error_set(err, KW_BAD_INPUT, damaged, s->path, text, s->path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return kw_error_set(err, KW_ENVIRONMENT, "store %s is locked by another program: try again when it is done", s->path);
+        return kw_error_set(err, KW_ENVIRONMENT, "store %s is locked by another program: try again when it is done",
+                            s->path);
     case SQLITE_FULL:
         return kw_error_set(err, KW_ENVIRONMENT, "store %s: the disk is full while %s", s->path, doing);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-        return kw_error_set(err, KW_ENVIRONMENT, "store %s cannot be written while %s (%s): choose another place with --store",
-                            s->path, doing, text);
+        return kw_error_set(err, KW_ENVIRONMENT,
+                            "store %s cannot be written while %s (%s): choose another place with --store", s->path,
+                            doing, text);
     default:
         return kw_error_set(err, KW_ENVIRONMENT, "store %s: %s while %s", s->path, text, doing);
     }
@@ -125,11 +131,15 @@ static kw_code check_content(store *s, int64_t *version, kw_error *err)
     if (code != KW_OK)
         return code;
     if ((tables > 0 || *version != 0) && application != APPLICATION_ID)
-        return kw_error_set(err, KW_BAD_INPUT, "%s is a database of another program, not a kernwright store: name another file "
-                            "with --store", s->path);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "%s is a database of another program, not a kernwright store: name another file "
+                            "with --store",
+                            s->path);
     if (*version > STORE_SCHEMA)
-        return kw_error_set(err, KW_BAD_INPUT, "store %s has schema %lld, this program knows up to %d: use a newer kernwright, "
-                            "or another --store", s->path, (long long)*version, STORE_SCHEMA);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "store %s has schema %lld, this program knows up to %d: use a newer kernwright, "
+                            "or another --store",
+                            s->path, (long long)*version, STORE_SCHEMA);
     if (lacks_bytes(s, page_bytes))
         return kw_error_set(err, KW_BAD_INPUT, damaged, s->path, "the last page is not whole", s->path);
     return tables == 0 || pages > QUICK_CHECK_BYTES / page_bytes ? KW_OK : check_pages(s, err);
@@ -153,8 +163,8 @@ static int journal_mode(store *s, const char *sql, char mode[16])
     return rc & 0xff;
 }
 
-/* A store in WAL mode that lies where WAL cannot work (it was copied there): with the file to itself SQLite keeps the index of the
- * log in its own memory, long enough to leave WAL mode. */
+/* A store in WAL mode that lies where WAL cannot work (it was copied there): with the file to itself SQLite keeps the
+ * index of the log in its own memory, long enough to leave WAL mode. */
 static bool leave_wal(store *s)
 {
     char mode[16];
@@ -204,8 +214,10 @@ static kw_code prepare_content(store *s, bool read_only, kw_error *err)
         return code;
     if (read_only)
         return version > 0 ? KW_OK
-                           : kw_error_set(err, KW_BAD_INPUT, "store %s is empty: run `kernwright tune` first, or name another "
-                                          "one with --store", s->path);
+                           : kw_error_set(err, KW_BAD_INPUT,
+                                          "store %s is empty: run `kernwright tune` first, or name another "
+                                          "one with --store",
+                                          s->path);
     code = choose_journal(s, err);
     return code == KW_OK && version < STORE_SCHEMA ? create_content(s, err) : code;
 }
@@ -218,8 +230,8 @@ static kw_code open_failed(store *s, kw_error *err)
     if (!is_uri && !fs_is_folder(folder))
         code = kw_error_set(err, KW_ENVIRONMENT, "store %s: the folder %s does not exist", s->path, folder);
     else
-        code = kw_error_set(err, KW_ENVIRONMENT, "store %s cannot be opened (%s): choose another place with --store", s->path,
-                            sqlite3_errmsg(s->db));
+        code = kw_error_set(err, KW_ENVIRONMENT, "store %s cannot be opened (%s): choose another place with --store",
+                            s->path, sqlite3_errmsg(s->db));
     free(folder);
     return code;
 }
@@ -248,8 +260,8 @@ static char *immutable_name(const char *path)
     return strb_take(&name);
 }
 
-/* Some WAL stores cannot be read in the usual way: for writing they are brought back to a rollback journal; for reading, from a
- * medium that cannot be written, the file is taken as it stands. */
+/* Some WAL stores cannot be read in the usual way: for writing they are brought back to a rollback journal; for
+ * reading, from a medium that cannot be written, the file is taken as it stands. */
 static kw_code make_readable(store *s, bool read_only, kw_error *err)
 {
     if (runs(s, "SELECT count(*) FROM sqlite_master"))
@@ -287,7 +299,8 @@ kw_code store_open(const char *path, bool read_only, store **out, kw_error *err)
     if (fs_is_folder(path))
         return kw_error_set(err, KW_BAD_INPUT, "store %s is a folder: name a file", path);
     if (read_only && strncmp(path, "file:", 5) != 0 && access(path, F_OK) != 0)
-        return kw_error_set(err, KW_BAD_INPUT, "no store at %s: run `kernwright tune` first, or name one with --store", path);
+        return kw_error_set(err, KW_BAD_INPUT, "no store at %s: run `kernwright tune` first, or name one with --store",
+                            path);
     store *s = mem_calloc(1, sizeof *s);
     s->path = mem_strdup(path);
     kw_code code = open_file(s, path, read_only, err);

@@ -18,11 +18,11 @@
 
 typedef struct store store;
 
-/* Opens or creates. Uses WAL, or a rollback journal where WAL cannot work (said at debug level). Errors, each one line: newer
- * schema (KW_BAD_INPUT: upgrade), not a database or damaged (KW_BAD_INPUT: names the file, says it was left as it is), folder
- * not writable (KW_ENVIRONMENT), locked by another program for over 10 s (KW_ENVIRONMENT). path NULL: $KERNWRIGHT_STORE, else
- * "kernwright.db"; ":memory:" and SQLite's "file:" names work too. read_only: a store that is absent or empty is KW_BAD_INPUT;
- * nothing is written, not even beside the file where that is impossible. */
+/* Opens or creates. Uses WAL, or a rollback journal where WAL cannot work (said at debug level). Errors, each one line:
+ * newer schema (KW_BAD_INPUT: upgrade), not a database or damaged (KW_BAD_INPUT: names the file, says it was left as it
+ * is), folder not writable (KW_ENVIRONMENT), locked by another program for over 10 s (KW_ENVIRONMENT). path NULL:
+ * $KERNWRIGHT_STORE, else "kernwright.db"; ":memory:" and SQLite's "file:" names work too. read_only: a store that is
+ * absent or empty is KW_BAD_INPUT; nothing is written, not even beside the file where that is impossible. */
 kw_code store_open(const char *path, bool read_only, store **out, kw_error *err);
 void store_close(store *s);
 const char *store_path(const store *s);
@@ -67,8 +67,8 @@ typedef struct measurement {
 } measurement;
 void measurement_clear(measurement *m);
 
-/* Adds a row in its own transaction: the end of this process, whatever its cause, cannot lose it once this returns. (A power
- * cut may lose the latest rows, nothing else.) detail is cut at 64 KiB and made valid UTF-8. */
+/* Adds a row in its own transaction: the end of this process, whatever its cause, cannot lose it once this returns. (A
+ * power cut may lose the latest rows, nothing else.) detail is cut at 64 KiB and made valid UTF-8. */
 kw_code store_add(store *s, const measurement *m, kw_error *err);
 /* Keeps the self-contained variant under its source hash; adding it again does nothing. */
 kw_code store_add_variant(store *s, const variant *v, kw_error *err);
@@ -80,17 +80,19 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
 
 /* What to select; NULL members match everything. */
 typedef struct store_query {
-    const char *task, *task_hash, *types, *shape, *scalars, *device_key, *api, *mode, *driver, *template_name, *source_hash;
+    const char *task, *task_hash, *types, *shape, *scalars, *device_key, *api, *mode, *driver;
+    const char *template_name, *source_hash;
     int timing_version;      /* 0: any */
     bool only_ok, only_failed;
 } store_query;
-/* Rows in a fixed order: task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, then time
- * of insertion. `each` returns false to stop. The row is borrowed. */
+/* Rows in a fixed order: task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash,
+ * then time of insertion. `each` returns false to stop. The row is borrowed. */
 kw_code store_each(store *s, const store_query *q, bool (*each)(const measurement *m, void *cookie), void *cookie,
                    kw_error *err);
 /* Plain facts that are not measurements (probe results, ...): small key-value table. */
 kw_code store_set_fact(store *s, const char *key, const char *json_text, kw_error *err);
-kw_code store_fact(store *s, const char *key, char **json_text, kw_error *err); /* *json_text NULL if absent; caller frees */
+/* *json_text NULL if absent; caller frees. */
+kw_code store_fact(store *s, const char *key, char **json_text, kw_error *err);
 
 /* ---- results as text: docs/results.md ---- */
 

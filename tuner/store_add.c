@@ -210,8 +210,10 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
                            kw_error *err)
 {
     sqlite3_stmt *q = NULL;
-    if (sqlite3_prepare_v2(s->db, "UPDATE measurement SET verified=?4 WHERE task_hash=?1 AND device_key=?2 AND source_hash=?3"
-                           " AND outcome='ok' AND verified<?4", -1, &q, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(s->db,
+                           "UPDATE measurement SET verified=?4 WHERE task_hash=?1 AND device_key=?2 AND source_hash=?3"
+                           " AND outcome='ok' AND verified<?4",
+                           -1, &q, NULL) != SQLITE_OK)
         return store_error(s, "raising a verified level", err);
     bind_text(q, 1, task_hash);
     bind_text(q, 2, device_key);

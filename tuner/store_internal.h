@@ -21,14 +21,14 @@ kw_code store_run(store *s, const char *sql, const char *doing, kw_error *err);
  * One table serves the database and the text of results: same names, same order. "extra" is apart. */
 
 typedef enum store_kind {
-    STORE_TEXT,     /* char *; NULL: absent */
-    STORE_JSON,     /* char *, the text of an object */
-    STORE_VERSION,  /* int */
-    STORE_INT,      /* int64_t */
-    STORE_REAL,     /* double; one that is not finite is kept as infinity */
-    STORE_COUNT,    /* size_t: number of samples behind the times; 0: absent */
-    STORE_TIME,     /* double; absent when the count is 0 */
-    STORE_SAMPLES,  /* samples_ns and n_samples */
+    STORE_TEXT,    /* char *; NULL: absent */
+    STORE_JSON,    /* char *, the text of an object */
+    STORE_VERSION, /* int */
+    STORE_INT,     /* int64_t */
+    STORE_REAL,    /* double; one that is not finite is kept as infinity */
+    STORE_COUNT,   /* size_t: number of samples behind the times; 0: absent */
+    STORE_TIME,    /* double; absent when the count is 0 */
+    STORE_SAMPLES, /* samples_ns and n_samples */
     STORE_OUTCOME,
     STORE_STAGE,
     STORE_VERIFIED
@@ -37,8 +37,8 @@ typedef enum store_kind {
 typedef struct store_column {
     const char *name;
     store_kind kind;
-    size_t offset;   /* in measurement */
-    bool required;   /* never absent */
+    size_t offset; /* in measurement */
+    bool required; /* never absent */
 } store_column;
 
 #define STORE_COLUMNS 35
@@ -50,7 +50,8 @@ extern const store_column store_columns[STORE_COLUMNS];
  * completed: it gets the samples it lacks and the higher level. *added (may be NULL) tells whether a row was made. */
 kw_code store_insert(store *s, const measurement *m, bool once, bool *added, kw_error *err);
 /* Like store_each, but the row may be taken: copy it and clear the original with memset. */
-kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement *m, void *cookie), void *cookie, kw_error *err);
+kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement *m, void *cookie), void *cookie,
+                       kw_error *err);
 /* Names of the tasks that have measurements, sorted, joined by ", "; appended to `out`. */
 kw_code store_task_names(store *s, strb *out, kw_error *err);
 
@@ -69,6 +70,7 @@ kw_code store_each_variant(store *s, const char *task_name, const char *task_has
                            bool (*each)(const store_variant_row *v, void *cookie), void *cookie, kw_error *err);
 /* Their texts only, for n source hashes of one task hash, in the order given; `text` is NULL where there is none. */
 kw_code store_variant_texts(store *s, const char *task_hash, const char *const *source_hashes, size_t n,
-                            bool (*each)(size_t i, const store_variant_row *v, void *cookie), void *cookie, kw_error *err);
+                            bool (*each)(size_t i, const store_variant_row *v, void *cookie), void *cookie,
+                            kw_error *err);
 
 #endif

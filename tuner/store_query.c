@@ -105,7 +105,9 @@ static void read_column(sqlite3_stmt *q, int i, const store_column *c, measureme
         break;
     case STORE_VERIFIED:
         level = sqlite3_column_int(q, i);
-        m->verified = level == VERIFIED_GENERAL ? VERIFIED_GENERAL : level == VERIFIED_EXACT ? VERIFIED_EXACT : VERIFIED_NOT;
+        m->verified = level == VERIFIED_GENERAL ? VERIFIED_GENERAL
+                      : level == VERIFIED_EXACT ? VERIFIED_EXACT
+                                                : VERIFIED_NOT;
         break;
     }
 }
@@ -127,10 +129,10 @@ static void read_row(sqlite3_stmt *q, measurement *m)
 /* Only the conditions that are asked for: so that the index is of use. */
 static void add_conditions(strb *sql, const store_query *q, const char *texts[11])
 {
-    static const char *const names[11] = {"task", "task_hash", "types", "shape", "scalars", "device_key",
-                                          "api", "mode", "driver", "template", "source_hash"};
-    const char *const values[11] = {q->task, q->task_hash, q->types, q->shape, q->scalars, q->device_key,
-                                    q->api, q->mode, q->driver, q->template_name, q->source_hash};
+    static const char *const names[11] = {"task", "task_hash", "types",  "shape",    "scalars",    "device_key",
+                                          "api",  "mode",      "driver", "template", "source_hash"};
+    const char *const values[11] = {q->task, q->task_hash, q->types,  q->shape,         q->scalars,    q->device_key,
+                                    q->api,  q->mode,      q->driver, q->template_name, q->source_hash};
     for (size_t i = 0; i < 11; i++) {
         texts[i] = values[i];
         if (values[i])
@@ -153,7 +155,9 @@ static kw_code prepare_select(store *s, const store_query *q, sqlite3_stmt **out
         strb_printf(&sql, "%s, ", store_columns[i].name);
     strb_add(&sql, "extra FROM measurement WHERE 1");
     add_conditions(&sql, q, texts);
-    strb_add(&sql, " ORDER BY task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, id");
+    strb_add(
+        &sql,
+        " ORDER BY task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, id");
     bool ok = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, out, NULL) == SQLITE_OK;
     strb_clear(&sql);
     for (int i = 0; ok && i < 11; i++)
@@ -192,7 +196,8 @@ static bool lend_row(measurement *m, void *cookie)
     return b->each(m, b->cookie);
 }
 
-kw_code store_each(store *s, const store_query *q, bool (*each)(const measurement *, void *), void *cookie, kw_error *err)
+kw_code store_each(store *s, const store_query *q, bool (*each)(const measurement *, void *), void *cookie,
+                   kw_error *err)
 {
     borrower b = {each, cookie};
     return store_each_row(s, q, lend_row, &b, err);
@@ -228,9 +233,10 @@ kw_code store_each_variant(store *s, const char *task_name, const char *task_has
 {
     sqlite3_stmt *q = NULL;
     strb sql = STRB_INIT;
-    strb_printf(&sql, "SELECT task, task_hash, source_hash, language, fallback, %s FROM variant WHERE 1%s%s"
-                " ORDER BY task_hash, source_hash", with_text ? "json" : "NULL", task_name ? " AND task=?1" : "",
-                task_hash ? " AND task_hash=?2" : "");
+    strb_printf(&sql,
+                "SELECT task, task_hash, source_hash, language, fallback, %s FROM variant WHERE 1%s%s"
+                " ORDER BY task_hash, source_hash",
+                with_text ? "json" : "NULL", task_name ? " AND task=?1" : "", task_hash ? " AND task_hash=?2" : "");
     int rc = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, &q, NULL);
     strb_clear(&sql);
     if (rc != SQLITE_OK)
@@ -253,8 +259,10 @@ kw_code store_variant_texts(store *s, const char *task_hash, const char *const *
                             bool (*each)(size_t, const store_variant_row *, void *), void *cookie, kw_error *err)
 {
     sqlite3_stmt *q = NULL;
-    if (sqlite3_prepare_v2(s->db, "SELECT task, task_hash, source_hash, language, fallback, json FROM variant"
-                           " WHERE task_hash=?1 AND source_hash=?2", -1, &q, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(s->db,
+                           "SELECT task, task_hash, source_hash, language, fallback, json FROM variant"
+                           " WHERE task_hash=?1 AND source_hash=?2",
+                           -1, &q, NULL) != SQLITE_OK)
         return store_error(s, "reading variants", err);
     sqlite3_bind_text(q, 1, task_hash, -1, SQLITE_STATIC);
     kw_code code = KW_OK;

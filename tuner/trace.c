@@ -39,7 +39,8 @@ void trace_free(trace *t)
     free(t);
 }
 
-void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns, int busy)
+void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns,
+               int busy)
 {
     if (!t)
         return;

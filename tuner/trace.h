@@ -13,7 +13,8 @@ trace *trace_new(void); /* time zero is now */
 void trace_free(trace *t); /* NULL is fine */
 /* An interval on a track (0: coordinator, 1..: workers). Times from clock_now_ns. `busy` ones (compile, verify, time)
  * count for trace_idle_share. t NULL: nothing happens. */
-void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns, int busy);
+void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns,
+               int busy);
 /* Wall time since trace_new minus the union of the busy intervals, over wall time. */
 double trace_idle_share(const trace *t, double *wall_ms);
 kw_code trace_write(const trace *t, const char *path, kw_error *err);

@@ -14,6 +14,8 @@
 #define CONTENDERS 4
 #define CONTENDER_SHARE 1.05
 #define RETIME_ROWS 3
+/* Events hold some microseconds of launch overhead: a shape whose best candidate is below this is timed in batches. */
+#define BATCH_BELOW_NS 60000
 /* A candidate whose first samples are this much over the best so far is not timed to the end. */
 #define HOPELESS 2.0
 
@@ -84,6 +86,7 @@ typedef struct search {
     case_source cases;
     variant *trusted;
     double best_ns;
+    timing_method method;   /* batches for all once a fast candidate was seen: methods are never compared */
     uint64_t proposed, measured, reused, failed;
     uint64_t failures[OUTCOME_COUNT];
     char last_failure[256];
@@ -138,6 +141,8 @@ static void note_outcome(search *q, const measurement *m)
     if (m->outcome == OUTCOME_OK) {
         if (m->time.n > 0 && m->time.median < q->best_ns)
             q->best_ns = m->time.median;
+        if (q->best_ns < BATCH_BELOW_NS)
+            q->method = TIMING_BATCH;
         return;
     }
     q->failed++;
@@ -282,6 +287,7 @@ static kw_code propose(search *q, bool *asked, kw_error *err)
     x->c.cases = &q->cases;
     x->c.target = *q->shape;
     x->c.hopeless_ns = isfinite(q->best_ns) ? HOPELESS * q->best_ns : 0;
+    x->c.method = q->method;
     x->c.cookie = x;
     evaluator_submit(q->e, &x->c);
     return KW_OK;
@@ -356,11 +362,17 @@ static trial *trial_of_entry(search *q, const ledger_entry *entry, candidate_kin
     if (!x)
         return NULL;
     x->c.kind = kind;
+    x->c.method = q->method;
     x->c.variant = x->v;
     x->c.cases = &q->cases;
     x->c.target = *q->shape;
     x->c.cookie = x;
     return x;
+}
+
+static bool by_other_method(const search *q, const ledger_entry *e)
+{
+    return q->method == TIMING_BATCH && e->method && strcmp(e->method, "batch") != 0;
 }
 
 /* Close contenders are timed again, round by round, so that drift meets them all alike. */
@@ -371,10 +383,11 @@ static kw_code retime_contenders(search *q, kw_error *err)
     size_t n = ledger_contenders(&q->ledger, CONTENDER_SHARE, close, CONTENDERS);
     for (size_t i = 0; i < n; i++)
         memcpy(hashes[i], close[i]->source_hash, HASH_HEX_SIZE);
-    for (size_t round = 0; n > 1 && round < RETIME_ROWS; round++) {
+    for (size_t round = 0; round < RETIME_ROWS; round++) {
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
-            if (!entry->ok || entry->n_rows > RETIME_ROWS)
+            bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : by_other_method(q, entry);
+            if (!entry->ok || !needed)
                 continue;
             trial *x = trial_of_entry(q, entry, CANDIDATE_RETIME);
             if (!x)

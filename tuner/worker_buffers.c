@@ -217,25 +217,37 @@ static kw_code fill_all(device *d, const guarded *g, unsigned char guard, unsign
     return code == KW_OK ? device_fill(d, g->whole, g->guard, g->bytes, inside, err) : code;
 }
 
+/* One tensor; `guards` false: they hold their byte already. */
+static kw_code restore_tensor(const buffer_set *s, const case_data *data, size_t i, unsigned char poison, bool guards,
+                              kw_error *err)
+{
+    const guarded *g = &s->tensors[i];
+    kw_code code = g->whole && guards ? fill_guards(s->device, g, s->guard_byte, err) : KW_OK;
+    if (!g->whole || code != KW_OK)
+        return code;
+    if (data->overwritten[i])
+        return device_fill(s->device, g->whole, g->guard, g->bytes, poison, err);
+    return device_copy(s->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, err);
+}
+
 kw_code buffers_restore(buffer_set *s, const case_data *data, unsigned char poison, unsigned char guard, kw_error *err)
 {
     kw_code code = KW_OK;
     s->guard_byte = guard;
-    for (size_t i = 0; i < s->task->n_tensors && code == KW_OK; i++) {
-        const guarded *g = &s->tensors[i];
-        if (!g->whole)
-            continue;
-        if (data->overwritten[i]) {
-            code = fill_all(s->device, g, guard, poison, err);
-            continue;
-        }
-        code = fill_guards(s->device, g, guard, err);
-        if (code == KW_OK)
-            code = device_copy(s->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, err);
-    }
+    for (size_t i = 0; i < s->task->n_tensors && code == KW_OK; i++)
+        code = restore_tensor(s, data, i, poison, true, err);
     for (size_t i = 0; i < s->n_temps && s->owns_temps && code == KW_OK; i++)
         if (s->temps[i].whole)
             code = fill_all(s->device, &s->temps[i], guard, poison, err);
+    return code;
+}
+
+kw_code buffers_restore_outputs(buffer_set *s, const case_data *data, unsigned char poison, kw_error *err)
+{
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < s->task->n_tensors && code == KW_OK; i++)
+        if (s->task->tensors[i].access != TASK_IN)
+            code = restore_tensor(s, data, i, poison, false, err);
     return code;
 }
 

@@ -53,6 +53,8 @@ void buffers_free(buffer_set *s); /* NULL is fine */
 /* Contents before a run: guards hold `guard`; outputs, and inouts whose old contents do not matter, hold `poison`, as
  * do temporaries; the others their inputs. */
 kw_code buffers_restore(buffer_set *s, const case_data *data, unsigned char poison, unsigned char guard, kw_error *err);
+/* Only what a run writes, after buffers_restore: inputs and guards are left as that run left them. */
+kw_code buffers_restore_outputs(buffer_set *s, const case_data *data, unsigned char poison, kw_error *err);
 /* All bytes zero: for a launch that only serves to make the driver compile. */
 kw_code buffers_clear(buffer_set *s, kw_error *err);
 

@@ -24,13 +24,20 @@ typedef enum kw_status {
 static inline const char *kw_status_text(kw_status status)
 {
     switch (status) {
-    case KW_SUCCESS: return "success";
-    case KW_ERROR_ARGUMENT: return "a pointer is NULL, a buffer is too small, or an offset is not aligned";
-    case KW_ERROR_SHAPE: return "no variant can run this shape on this device: a dim is negative or too large";
-    case KW_ERROR_WORKSPACE: return "the workspace is missing or too small";
-    case KW_ERROR_MEMORY: return "out of host or device memory";
-    case KW_ERROR_BUILD: return "the kernels do not build on this device: see the build log";
-    case KW_ERROR_OPENCL: return "an OpenCL call failed";
+    case KW_SUCCESS:
+        return "success";
+    case KW_ERROR_ARGUMENT:
+        return "a pointer is NULL, a buffer is too small, or an offset is not aligned";
+    case KW_ERROR_SHAPE:
+        return "no variant can run this shape on this device: a dim is negative or too large";
+    case KW_ERROR_WORKSPACE:
+        return "the workspace is missing or too small";
+    case KW_ERROR_MEMORY:
+        return "out of host or device memory";
+    case KW_ERROR_BUILD:
+        return "the kernels do not build on this device: see the build log";
+    case KW_ERROR_OPENCL:
+        return "an OpenCL call failed";
     }
     return "unknown status";
 }
@@ -54,10 +61,14 @@ typedef enum kw_match {
 static inline const char *kw_layer_text(kw_layer layer)
 {
     switch (layer) {
-    case KW_LAYER_EXACT: return "exact";
-    case KW_LAYER_TREE: return "tree";
-    case KW_LAYER_DEFAULT: return "default";
-    case KW_LAYER_FORCED: return "forced";
+    case KW_LAYER_EXACT:
+        return "exact";
+    case KW_LAYER_TREE:
+        return "tree";
+    case KW_LAYER_DEFAULT:
+        return "default";
+    case KW_LAYER_FORCED:
+        return "forced";
     }
     return "unknown";
 }
@@ -65,10 +76,14 @@ static inline const char *kw_layer_text(kw_layer layer)
 static inline const char *kw_match_text(kw_match match)
 {
     switch (match) {
-    case KW_MATCH_EXACT: return "device";
-    case KW_MATCH_ARCH: return "architecture";
-    case KW_MATCH_VENDOR: return "vendor";
-    case KW_MATCH_DEFAULT: return "none";
+    case KW_MATCH_EXACT:
+        return "device";
+    case KW_MATCH_ARCH:
+        return "architecture";
+    case KW_MATCH_VENDOR:
+        return "vendor";
+    case KW_MATCH_DEFAULT:
+        return "none";
     }
     return "unknown";
 }
@@ -93,9 +108,9 @@ typedef struct kw_limits {
 
 /* A device as selection sees it. Plain data; filled by kw_device_init or kw_device_from_key. */
 typedef struct kw_device {
-    char key[KW_DEVICE_KEY_SIZE];                /* vendor/arch/name/units */
-    uint64_t key_hash, arch_hash, vendor_hash;   /* of the whole key, of vendor/arch, of vendor */
-    int64_t units;                               /* compute units, from the key */
+    char key[KW_DEVICE_KEY_SIZE];              /* vendor/arch/name/units */
+    uint64_t key_hash, arch_hash, vendor_hash; /* of the whole key, of vendor/arch, of vendor */
+    int64_t units;                             /* compute units, from the key */
     kw_limits limits;
 } kw_device;
 
@@ -222,7 +237,7 @@ typedef struct kw_arg {
 
 typedef struct kw_launch {
     const char *kernel;
-    int id;                     /* which launch of the variant */
+    int id; /* which launch of the variant */
     unsigned rank;
     size_t local[3], groups[3]; /* work-items per group, groups */
     int n_args;
@@ -349,8 +364,12 @@ static inline void kw_arg_int(kw_plan *plan, kw_launch *l, int64_t value, int64_
     const uint32_t b4 = (uint32_t)bits;
     if (value < min || value > max)
         plan->fault = 1;
-    kw_arg_bytes(l, size == 1 ? (const void *)&b1 : size == 2 ? (const void *)&b2 :
-                    size == 4 ? (const void *)&b4 : (const void *)&bits, size);
+    kw_arg_bytes(l,
+                 size == 1   ? (const void *)&b1
+                 : size == 2 ? (const void *)&b2
+                 : size == 4 ? (const void *)&b4
+                             : (const void *)&bits,
+                 size);
 }
 
 static inline void kw_arg_f64(kw_launch *l, double value)
@@ -398,7 +417,7 @@ static inline void kw_plan_temp(kw_plan *plan, int index, int64_t elements, int6
     if (elements < 0 || elements > INT64_MAX / size)
         plan->fault = 1;
     else
-        plan->temp_bytes[index] = (uint64_t)elements * (uint64_t)size;
+        plan->temp_bytes[index] = (uint64_t)(elements ? elements : 1) * (uint64_t)size; /* 0 would mean: not needed */
 }
 
 /* Where temporary `index` starts in the workspace; KW_MAX_TEMPS: the size of the workspace. UINT64_MAX on overflow. */
@@ -466,9 +485,9 @@ static inline int64_t kw_span_bytes(const kw_span *span, int64_t size)
 
 typedef struct kw_variant_facts {
     const char *name;
-    const char *options;       /* of the OpenCL compiler */
-    uint32_t form;             /* which functions serve it */
-    uint32_t first_constant;   /* of the numbers they take */
+    const char *options;            /* of the OpenCL compiler */
+    uint32_t form;                  /* which functions serve it */
+    uint32_t first_constant;        /* of the numbers they take */
     uint32_t first_piece, n_pieces; /* of its kernel text */
 } kw_variant_facts;
 

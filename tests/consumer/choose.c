@@ -59,7 +59,8 @@ static void limits(void)
 
 static void keys(void)
 {
-    static const char *const bad[] = {"", "nvidia", "a/b/c", "a/b/c/", "a/b/c/x", "a/b/c/1/2", "a/b/c/1234567890", "a/b/c/-1"};
+    static const char *const bad[] = {"",          "nvidia",           "a/b/c",   "a/b/c/", "a/b/c/x",
+                                      "a/b/c/1/2", "a/b/c/1234567890", "a/b/c/-1"};
     char long_key[400];
     kw_device d;
     size_t i;
@@ -124,13 +125,15 @@ static void plans(void)
     CHECK(strcmp(plan.launches[0].kernel, "gemm_part") == 0 && strcmp(plan.launches[1].kernel, "gemm_sum") == 0);
     CHECK(plan.launches[0].rank == 2 && plan.launches[0].local[0] == 128 && plan.launches[0].local[1] == 1);
     CHECK(plan.launches[0].groups[0] == 2 && plan.launches[0].groups[1] == 4 && plan.launches[0].groups[2] == 1);
-    CHECK(int_arg(&plan.launches[0], 0) == 17 && int_arg(&plan.launches[0], 1) == 33 && int_arg(&plan.launches[0], 2) == 300);
+    CHECK(int_arg(&plan.launches[0], 0) == 17 && int_arg(&plan.launches[0], 1) == 33 &&
+          int_arg(&plan.launches[0], 2) == 300);
     CHECK(plan.launches[1].args[2].kind == KW_ARG_BYTES && plan.launches[1].args[3].kind == KW_ARG_TEMP);
     memcpy(&alpha, plan.launches[1].args[2].bytes, 4);
     CHECK(alpha == 0.5f);
     CHECK(!kw_gemm_plan(-1, &d, &s, 1, 0, &plan) && !kw_gemm_plan(4, &d, &s, 1, 0, &plan));
     CHECK(kw_gemm_variant_count() == 4);
-    CHECK(strcmp(kw_gemm_variant_name(0), "gemm_naive LX=16 LY=4") == 0 && strcmp(kw_gemm_variant_name(4), "none") == 0);
+    CHECK(strcmp(kw_gemm_variant_name(0), "gemm_naive LX=16 LY=4") == 0 &&
+          strcmp(kw_gemm_variant_name(4), "none") == 0);
 }
 
 /* Two temporaries, the second behind the first at a multiple of 4,096; a stride with a default, outside the key. */
@@ -156,9 +159,23 @@ static void half(void)
     static const struct {
         double value;
         int bits;
-    } cases[] = {{0, 0}, {-0.0, 0x8000}, {1, 0x3c00}, {-2, 0xc000}, {65504, 0x7bff}, {65519.99, 0x7bff}, {65520, 0x7c00},
-                 {-1e30, 0xfc00}, {6.103515625e-05, 0x0400}, {5.960464477539063e-08, 1}, {2.9e-08, 0}, {3.0e-08, 1},
-                 {2.980232238769531e-08, 0}, {1.00048828125, 0x3c00}, {1.00146484375, 0x3c02}, {2047.5, 0x6800}, {0.1, 0x2e66}};
+    } cases[] = {{0, 0},
+                 {-0.0, 0x8000},
+                 {1, 0x3c00},
+                 {-2, 0xc000},
+                 {65504, 0x7bff},
+                 {65519.99, 0x7bff},
+                 {65520, 0x7c00},
+                 {-1e30, 0xfc00},
+                 {6.103515625e-05, 0x0400},
+                 {5.960464477539063e-08, 1},
+                 {2.9e-08, 0},
+                 {3.0e-08, 1},
+                 {2.980232238769531e-08, 0},
+                 {1.00048828125, 0x3c00},
+                 {1.00146484375, 0x3c02},
+                 {2047.5, 0x6800},
+                 {0.1, 0x2e66}};
     size_t i;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         kw_launch l;
@@ -182,6 +199,7 @@ int main(void)
     plans();
     odd();
     half();
-    CHECK(strcmp(kw_layer_text(KW_LAYER_EXACT), "exact") == 0 && strcmp(kw_match_text(KW_MATCH_ARCH), "architecture") == 0);
+    CHECK(strcmp(kw_layer_text(KW_LAYER_EXACT), "exact") == 0 &&
+          strcmp(kw_match_text(KW_MATCH_ARCH), "architecture") == 0);
     return report("choose");
 }

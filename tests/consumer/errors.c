@@ -20,8 +20,10 @@ static void arguments(const machine *m, kw_gemm *gemm)
     CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, b, 0, b, 0, NULL, 0, NULL, 0, NULL, NULL) == KW_ERROR_ARGUMENT);
     CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, b, 0, b, 0, b, 0, NULL, 1, NULL, NULL) == KW_ERROR_ARGUMENT);
     if (offset_alignment(m) > 4)
-        CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, big, 4, big, 0, big, 8192, NULL, 0, NULL, NULL) == KW_ERROR_ARGUMENT);
-    CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, big, 1 << 18, big, 0, big, 8192, NULL, 0, NULL, NULL) == KW_ERROR_ARGUMENT);
+        CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, big, 4, big, 0, big, 8192, NULL, 0, NULL, NULL) ==
+              KW_ERROR_ARGUMENT);
+    CHECK(kw_gemm_enqueue(gemm, m->queue, s, 1, 0, big, 1 << 18, big, 0, big, 8192, NULL, 0, NULL, NULL) ==
+          KW_ERROR_ARGUMENT);
     CHECK(kw_gemm_prepare(gemm, NULL, 1) == KW_ERROR_ARGUMENT);
     CHECK(kw_gemm_prepare(gemm, NULL, 0) == KW_SUCCESS);
     clReleaseMemObject(b);
@@ -47,7 +49,8 @@ static void small_buffers(const machine *m, kw_gemm *gemm)
 
 static void shapes(const machine *m, kw_gemm *gemm)
 {
-    static const kw_gemm_shape bad[] = {{-1, 4, 4}, {4, INT64_C(1) << 31, 4}, {65536, 65536, 1}, {INT64_MAX, INT64_MAX, 1}};
+    static const kw_gemm_shape bad[] = {
+        {-1, 4, 4}, {4, INT64_C(1) << 31, 4}, {65536, 65536, 1}, {INT64_MAX, INT64_MAX, 1}};
     cl_mem b = make_buffer(m, 16, NULL);
     size_t i;
     for (i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -1,5 +1,5 @@
-/* gemm through kw_gemm.h against three loops: every layer, offsets, events, both kinds of queue. With FORCED defined, every
- * variant on every shape. */
+/* gemm through kw_gemm.h against three loops: every layer, offsets, events, both kinds of queue. With FORCED
+ * defined, every variant on every shape. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #ifdef FORCED
 static int forced = -1;
@@ -89,7 +89,8 @@ static void run(const machine *m, cl_command_queue queue, kw_gemm *gemm, kw_gemm
     free_problem(&p);
 }
 
-static const kw_gemm_shape shapes[] = {{64, 64, 64}, {96, 80, 64}, {17, 33, 300}, {5, 7, 0}, {1, 1, 1}, {7, 129, 33}, {40, 1, 8}};
+static const kw_gemm_shape shapes[] = {{64, 64, 64}, {96, 80, 64}, {17, 33, 300}, {5, 7, 0},
+                                       {1, 1, 1},    {7, 129, 33}, {40, 1, 8}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 #ifdef FORCED
@@ -166,8 +167,8 @@ static void offsets(const machine *m, kw_gemm *gemm, int nested)
     memcpy(all + base + at[2] / 4, p.C, p.nc * 4);
     whole = make_buffer(m, n, all);
     buffer = nested ? clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL) : whole;
-    CHECK(kw_gemm_enqueue(gemm, m->queue, p.shape, 1, 1, buffer, at[0], buffer, at[1], buffer, at[2], workspace, 0, NULL,
-                          NULL) == KW_SUCCESS);
+    CHECK(kw_gemm_enqueue(gemm, m->queue, p.shape, 1, 1, buffer, at[0], buffer, at[1], buffer, at[2], workspace, 0,
+                          NULL, NULL) == KW_SUCCESS);
     CHECK(clFinish(m->queue) == CL_SUCCESS);
     check_result(m, &p, whole, base + at[2] / 4, 1, 1);
     read_buffer(m, whole, 0, n, after);

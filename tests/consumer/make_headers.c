@@ -1,5 +1,5 @@
-/* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by hand
- * so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
+/* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by
+ * hand so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
 #include "base/fs.h"
 #include "tests/support_header.h"
 
@@ -14,7 +14,8 @@ static void write_gemm(const char *folder, const char *key)
 {
     support_model s;
     support_begin(&s, "gemm", NULL, "kw_");
-    size_t naive = support_template(&s, "templates/gemm_naive.cl"), tiled = support_template(&s, "templates/gemm_tiled.cl");
+    size_t naive = support_template(&s, "templates/gemm_naive.cl"),
+           tiled = support_template(&s, "templates/gemm_tiled.cl");
     int base = support_variant(&s, naive, "LX=16 LY=4", NULL, "verified: general");
     int tile = support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4", NULL, "verified: general");
     int split = support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4 SPLITK=4 VGA=4", NULL, "verified: exact");
@@ -59,7 +60,8 @@ static void write_plain(const char *folder, const char *task_name, const char *n
 }
 
 #define SAXPY_FRONT(name) \
-    "/*kernwright {\"task\": \"saxpy\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [32], \"default\": 32}},\n" \
+    "/*kernwright {\"task\": \"saxpy\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [32], " \
+    "\"default\": 32}},\n" \
     "\"launches\": [{\"kernel\": \"" name "\", \"args\": [\"N\", \"a\", \"x\", \"y\"], \"local\": [\"WG\"],\n" \
     "\"groups\": [\"ceil_div(N, WG)\"]}]} */\n"
 #define SAXPY_HEAD(name) \
@@ -69,10 +71,10 @@ static void write_plain(const char *folder, const char *task_name, const char *n
 static const char broken_saxpy[] =
     SAXPY_FRONT("broken") SAXPY_HEAD("broken") "        y[i] = a * x[i] + this_is_not_declared;\n}\n";
 
-/* Its compiled form takes groups of 16 at most, whatever the driver says of the device: launched with 32, it does not fit. */
-static const char narrow_saxpy[] =
-    SAXPY_FRONT("narrow") "__attribute__((reqd_work_group_size(16, 1, 1)))\n"
-    SAXPY_HEAD("narrow") "        y[i] = a * x[i] + y[i];\n}\n";
+/* Its compiled form takes groups of 16 at most, whatever the driver says of the device: launched with 32, it does
+ * not fit. */
+static const char narrow_saxpy[] = SAXPY_FRONT("narrow") "__attribute__((reqd_work_group_size(16, 1, 1)))\n" SAXPY_HEAD(
+    "narrow") "        y[i] = a * x[i] + y[i];\n}\n";
 
 /* Variants that the driver refuses: with something to fall back on, and without. */
 static void write_broken(const char *folder, const char *key)
@@ -100,7 +102,7 @@ static void write_big(const char *folder)
     strb text = STRB_INIT;
     support_model s;
     strb_add(&text, SAXPY_FRONT("big"));
-    strb_add(&text, "// \?\?= \?\?/ \\ \" ' \t \303\251\377 %s %d $\r\n");
+    strb_add(&text, "// \?\?= \?\?/ \\ \" ' \t \303\251 %s %d $\r\n");
     strb_add(&text, "/* \"quoted\\n\" \\101 \?\?( 0123 */\n");
     for (int i = 0; i < 500; i++)
         strb_printf(&text, "#define TERM_%d %d /* one of many lines */\n", i, i);
@@ -122,33 +124,44 @@ static void write_big(const char *folder)
     strb_clear(&text);
 }
 
-/* Strides, a dim outside the key, scalars of many types, two temporaries, local memory as an argument, names that C or C++
- * reserves, i64 index. y = round(x * int + class) by way of two temporaries. */
+/* Strides, a dim outside the key, scalars of many types, two temporaries, local memory as an argument, names that C
+ * or C++ reserves, i64 index. y = round(x * int + class) by way of two temporaries. */
 static const char odd_task[] =
-    "{\"task\": \"odd\", \"dims\": {\"static\": {\"min\": 1}, \"cols\": {\"min\": 1}, \"ld\": {\"default\": \"cols\", \"key\": false}},\n"
+    "{\"task\": \"odd\", \"dims\": {\"static\": {\"min\": 1}, \"cols\": {\"min\": 1}, \"ld\": {\"default\": \"cols\", "
+    "\"key\": false}},\n"
     "\"types\": {\"T\": [\"f32\"]}, \"index\": \"i64\",\n"
-    "\"tensors\": [{\"name\": \"new\", \"type\": \"T\", \"shape\": [\"static\", \"cols\"], \"strides\": [\"ld\", \"1\"], \"access\": \"in\"},\n"
+    "\"tensors\": [{\"name\": \"new\", \"type\": \"T\", \"shape\": [\"static\", \"cols\"], \"strides\": [\"ld\", "
+    "\"1\"], \"access\": \"in\"},\n"
     "{\"name\": \"queue\", \"type\": \"T\", \"shape\": [\"static\", \"cols\"], \"access\": \"out\"}],\n"
-    "\"scalars\": [{\"name\": \"int\", \"type\": \"i32\", \"values\": [2]}, {\"name\": \"class\", \"type\": \"f32\", \"values\": [1]},\n"
-    "{\"name\": \"big\", \"type\": \"u64\", \"values\": [1]}, {\"name\": \"small\", \"type\": \"i8\", \"values\": [1]}]}";
+    "\"scalars\": [{\"name\": \"int\", \"type\": \"i32\", \"values\": [2]}, {\"name\": \"class\", \"type\": \"f32\", "
+    "\"values\": [1]},\n"
+    "{\"name\": \"big\", \"type\": \"u64\", \"values\": [1]}, {\"name\": \"small\", \"type\": \"i8\", \"values\": "
+    "[1]}]}";
 static const char odd_template[] =
-    "/*kernwright {\"task\": \"odd\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [8, 16], \"default\": 8}},\n"
+    "/*kernwright {\"task\": \"odd\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [8, 16], "
+    "\"default\": 8}},\n"
     "\"requires\": [\"ld >= cols\"], \"index\": \"i64\", \"options\": [\"-DUNIT=1.0f\"],\n"
     "\"temps\": [{\"name\": \"first\", \"type\": \"T\", \"elements\": \"static * cols\"},\n"
     "{\"name\": \"second\", \"type\": \"T\", \"elements\": \"static * cols\", \"when\": \"cols > 1\"}],\n"
     "\"launches\": [\n"
-    "{\"kernel\": \"scale\", \"args\": [\"static\", \"cols\", \"ld\", \"new\", \"int\", \"first\", {\"local\": \"WG * sizeof(T)\"}],\n"
+    "{\"kernel\": \"scale\", \"args\": [\"static\", \"cols\", \"ld\", \"new\", \"int\", \"first\", {\"local\": \"WG * "
+    "sizeof(T)\"}],\n"
     "\"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
-    "{\"kernel\": \"copy\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"second\"], \"when\": \"cols > 1\",\n"
+    "{\"kernel\": \"copy\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"second\"], "
+    "\"when\": \"cols > 1\",\n"
     "\"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
-    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"second\", \"class\", \"big\", \"small\", \"queue\"],\n"
+    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"second\", \"class\", "
+    "\"big\", \"small\", \"queue\"],\n"
     "\"when\": \"cols > 1\", \"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]},\n"
-    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"class\", \"big\", \"small\", \"queue\"],\n"
+    "{\"kernel\": \"shift\", \"args\": [{\"expr\": \"static * cols\", \"type\": \"i32\"}, \"first\", \"class\", "
+    "\"big\", \"small\", \"queue\"],\n"
     "\"when\": \"cols == 1\", \"local\": [\"WG\"], \"groups\": [\"ceil_div(static * cols, WG)\"]}]} */\n"
     "__kernel void scale(long rows, long cols, long ld, __global const float *x, int factor, __global float *out,\n"
     "                    __local float *part)\n"
-    "{\n    long i = get_global_id(0);\n    part[get_local_id(0)] = i < rows * cols ? x[i / cols * ld + i % cols] : 0;\n"
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (i < rows * cols)\n        out[i] = part[get_local_id(0)] * factor;\n}\n\n"
+    "{\n    long i = get_global_id(0);\n    part[get_local_id(0)] = i < rows * cols ? x[i / cols * ld + i % cols] : "
+    "0;\n"
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (i < rows * cols)\n        out[i] = part[get_local_id(0)] * "
+    "factor;\n}\n\n"
     "__kernel void copy(int n, __global const float *x, __global float *out)\n"
     "{\n    int i = get_global_id(0);\n    if (i < n)\n        out[i] = x[i];\n}\n\n"
     "__kernel void shift(int n, __global const float *x, float by, ulong big, char small, __global float *out)\n"
@@ -161,7 +174,8 @@ static void write_odd(const char *folder, const char *key)
     support_begin(&s, odd_task, NULL, "kw_");
     size_t t = support_template(&s, odd_template);
     s.model.default_variant = support_variant(&s, t, "", NULL, NULL);
-    support_row(&s, support_device(&s, key, NULL, -1), "static=4,cols=6", support_variant(&s, t, "WG=16", NULL, NULL), 1.0f);
+    support_row(&s, support_device(&s, key, NULL, -1), "static=4,cols=6", support_variant(&s, t, "WG=16", NULL, NULL),
+                1.0f);
     support_write(&s, folder, "kw_odd.h");
     support_end(&s);
 }
@@ -176,9 +190,11 @@ int main(int argc, char **argv)
     write_gemm(folder, key);
     write_other_gemm(folder);
     write_plain(folder, "saxpy", "templates/saxpy_naive.cl", "templates/saxpy_vec.cl", "", key, "N=1024");
-    write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key, "N=4096");
+    write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key,
+                "N=4096");
     write_plain(folder, "softmax", "templates/softmax_naive.cl", "templates/softmax_row.cl", "", key, "R=8,C=1024");
-    write_plain(folder, "transpose", "templates/transpose_naive.cl", "templates/transpose_tiled.cl", "", key, "R=64,C=32");
+    write_plain(folder, "transpose", "templates/transpose_naive.cl", "templates/transpose_tiled.cl", "", key,
+                "R=64,C=32");
     write_broken(folder, key);
     write_big(folder);
     write_odd(folder, key);

@@ -1,5 +1,5 @@
-/* kw_odd.h: strides, two temporaries in one workspace, scalars of four types, local memory as an argument, globals of the
- * program that have names of the header's parameters, and a log of shapes that have no row. */
+/* kw_odd.h: strides, two temporaries in one workspace, scalars of four types, local memory as an argument, globals
+ * of the program that have names of the header's parameters, and a log of shapes that have no row. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 extern int shape, handle, queue, workspace, event, wait_list, choice, plan, status, value, row, full;
 int shape, handle, queue, workspace, event, wait_list, choice, plan, status, value, row, full;
@@ -64,5 +64,6 @@ int main(void)
         run(&m, m.loose, 4, 6, 0);
     }
     machine_close(&m);
-    return report("odd") + shape + handle + queue + workspace + event + wait_list + choice + plan + status + value + row + full;
+    return report("odd") + shape + handle + queue + workspace + event + wait_list + choice + plan + status + value +
+           row + full;
 }

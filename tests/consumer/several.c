@@ -1,5 +1,5 @@
-/* Five headers in one translation unit, the same task under two prefixes, one file included twice, first without launching.
- * Runs saxpy, reduce_sum (a workspace, two launches), softmax and transpose. */
+/* Five headers in one translation unit, the same task under two prefixes, one file included twice, first without
+ * launching. Runs saxpy, reduce_sum (a workspace, two launches), softmax and transpose. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define KW_NO_LAUNCH
 #include "kw_saxpy.h"

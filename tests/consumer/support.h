@@ -1,7 +1,18 @@
-/* What the consumer programs share: a device, buffers, checks. C99 and C++11. Include it after the dispatch headers. */
+/* What the consumer programs share: a device, buffers, checks. C99 and C++11. The dispatch headers come first, so that
+ * they have to bring in all that they need. */
 #ifndef CONSUMER_SUPPORT_H
 #define CONSUMER_SUPPORT_H
 
+#ifndef KW_NO_LAUNCH
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#ifdef __APPLE__
+#include <OpenCL/opencl.h>
+#else
+#include <CL/cl.h>
+#endif
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +59,8 @@ static inline cl_device_id first_device(void)
     for (any = 0; any < 2; any++)
         for (i = 0; i < n && i < 16; i++) {
             cl_device_id device;
-            if (clGetDeviceIDs(platforms[i], any ? CL_DEVICE_TYPE_ALL : CL_DEVICE_TYPE_GPU, 1, &device, NULL) == CL_SUCCESS)
+            if (clGetDeviceIDs(platforms[i], any ? CL_DEVICE_TYPE_ALL : CL_DEVICE_TYPE_GPU, 1, &device, NULL) ==
+                CL_SUCCESS)
                 return device;
         }
     printf("no OpenCL device\n");

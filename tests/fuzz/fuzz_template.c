@@ -1,5 +1,5 @@
-/* A template of the task below: whatever the text, reading it and expanding its default configuration ends with a result
- * or with one message; a variant survives the trip through JSON. */
+/* A template of the task below: whatever the text, reading it and expanding its default configuration ends with a
+ * result or with one message; a variant survives the trip through JSON. */
 #include "codegen/variant.h"
 
 #include <stdio.h>
