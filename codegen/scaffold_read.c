@@ -68,7 +68,7 @@ static size_t word_length(const char *p)
 /* ---- kernels ---- */
 
 typedef struct kernel_place {
-    const char *begin; /* after the word kernel */
+    const char *begin; /* of the definition */
     const char *open;  /* the parenthesis of its parameters */
     char name[FACTS_NAME];
 } kernel_place;
@@ -79,9 +79,9 @@ static const char *after_kernel_word(const char *from)
     return !a || (b && b < a) ? b : a;
 }
 
-/* The next kernel definition or declaration at or after *from, which moves behind it. Attributes with parentheses may stand
+/* The next kernel definition or declaration in the text at or after *from, which moves behind it. Attributes with parentheses may stand
  * anywhere before the name. */
-static bool next_kernel(const char **from, kernel_place *out)
+static bool next_kernel(const char *text, const char **from, kernel_place *out)
 {
     for (const char *begin; (begin = after_kernel_word(*from)) != NULL;) {
         *from = begin;
@@ -102,7 +102,8 @@ static bool next_kernel(const char **from, kernel_place *out)
                     return false;
                 continue;
             }
-            out->begin = begin;
+            for (out->begin = begin; out->begin > text && !strchr(";}\n", out->begin[-1]);)
+                out->begin--;
             out->open = open;
             *from = open;
             if (copy_text(out->name, sizeof out->name, word, n))
@@ -118,7 +119,7 @@ static kw_code choose_kernel(const char *text, const char *file, const char *wan
 {
     bool found = false;
     kernel_place k;
-    for (const char *from = text; next_kernel(&from, &k);) {
+    for (const char *from = text; next_kernel(text, &from, &k);) {
         if (!found && (!wanted || strcmp(k.name, wanted) == 0)) {
             *out = k;
             found = true;
@@ -365,7 +366,6 @@ static void set_local(kernel_facts *f, const char *text, size_t n)
     strb_clear(&e);
 }
 
-/* Before the parameter list, or in a declaration. */
 static bool read_attribute(const char *begin, const char *open, kernel_facts *f)
 {
     const char *p = after_word(begin, "reqd_work_group_size");
@@ -397,27 +397,6 @@ static bool names_group(const char *name, const char *end)
     return false;
 }
 
-/* Macros with the usual names: WG_SIZE, or block_size_x, block_size_y. */
-static void guess_local(kernel_facts *f)
-{
-    static const char *const ends[3][3] = {{"", "_X", "X"}, {"_Y", "Y", "_Y"}, {"_Z", "Z", "_Z"}};
-    for (size_t axis = 0; axis < 3; axis++) {
-        for (size_t i = 0; i < f->n_macros && f->n_local == axis; i++)
-            for (size_t e = 0; e < 3 && f->n_local == axis; e++)
-                if (names_group(f->macros[i].name, ends[axis][e]))
-                    memcpy(f->local[f->n_local++], f->macros[i].name, FACTS_NAME);
-        if (f->n_local == axis)
-            return;
-    }
-}
-
-static void mark_local_macros(kernel_facts *f)
-{
-    for (size_t i = 0; i < f->n_macros; i++)
-        for (size_t axis = 0; axis < f->n_local; axis++)
-            f->macros[i].is_local |= facts_has_word(f->local[axis], f->macros[i].name);
-}
-
 /* ---- names that the compiler's command line has to define ---- */
 
 static bool is_known_constant(const char *name)
@@ -445,7 +424,7 @@ static bool looks_like_macro(const char *name)
     return letters >= 2;
 }
 
-/* Is the name defined, tested, declared, or a parameter of the kernel? */
+/* Is the name defined, tested, declared, or a parameter of the kernel or of the sidecar? */
 static bool is_defined(const kernel_facts *f, const char *text, const char *name)
 {
     static const char *const before[] = {"define", "ifdef", "ifndef", "defined", "defined(", "defined (", "float", "int", "uint",
@@ -453,6 +432,8 @@ static bool is_defined(const kernel_facts *f, const char *text, const char *name
     for (size_t i = 0; i < f->n_parts; i++)
         if (strcmp(f->parts[i].name, name) == 0)
             return true;
+    if (find_macro(f, name))
+        return true;
     for (const char *p = after_word(text, name); p; p = after_word(p, name)) {
         const char *at = p - strlen(name);
         while (at > text && at[-1] == ' ')
@@ -466,18 +447,52 @@ static bool is_defined(const kernel_facts *f, const char *text, const char *name
     return false;
 }
 
+/* The size of the work-group, which the command line has to define, becomes a parameter. */
+static bool take_for_local(kernel_facts *f, const char *name)
+{
+    if (f->n_local > 0 || !names_group(name, "") || f->n_macros == FACTS_MAX_MACROS)
+        return false;
+    macro *m = &f->macros[f->n_macros++];
+    memset(m, 0, sizeof *m);
+    memcpy(m->name, name, FACTS_NAME);
+    memcpy(f->local[f->n_local++], name, FACTS_NAME);
+    m->value = 64;
+    return true;
+}
+
 static void find_undefined(const char *text, kernel_facts *f)
 {
     for (const char *p = text; *p;) {
         size_t n = word_length(p);
         char name[FACTS_NAME];
         bool fits = n > 0 && copy_text(name, sizeof name, p, n);
-        bool pragma = fits && strcmp(name, "pragma") == 0;
+        bool pragma = fits && strncmp(p, "pragma OPENCL", 13) == 0;
         p += pragma ? strcspn(p, "\n") : n ? n : 1;
         if (fits && !pragma && looks_like_macro(name) && !is_known_constant(name) && !is_defined(f, text, name) &&
-            !facts_has_word(strb_text(&f->undefined), name))
+            !facts_has_word(strb_text(&f->undefined), name) && !take_for_local(f, name))
             add_to_list(&f->undefined, name);
     }
+}
+
+/* Macros with the usual names: WG_SIZE, or block_size_x, block_size_y. */
+static void guess_local(kernel_facts *f)
+{
+    static const char *const ends[3][3] = {{"", "_X", "X"}, {"_Y", "Y", "_Y"}, {"_Z", "Z", "_Z"}};
+    for (size_t axis = 0; axis < 3; axis++) {
+        for (size_t i = 0; i < f->n_macros && f->n_local == axis; i++)
+            for (size_t e = 0; e < 3 && f->n_local == axis; e++)
+                if (names_group(f->macros[i].name, ends[axis][e]))
+                    memcpy(f->local[f->n_local++], f->macros[i].name, FACTS_NAME);
+        if (f->n_local == axis)
+            return;
+    }
+}
+
+static void mark_local_macros(kernel_facts *f)
+{
+    for (size_t i = 0; i < f->n_macros; i++)
+        for (size_t axis = 0; axis < f->n_local; axis++)
+            f->macros[i].is_local |= facts_has_word(f->local[axis], f->macros[i].name);
 }
 
 kw_code facts_read(const char *source, const char *file, const char *kernel, kernel_facts *out, kw_error *err)
@@ -496,8 +511,8 @@ kw_code facts_read(const char *source, const char *file, const char *kernel, ker
     if (code == KW_OK) {
         if (!read_attribute(k.begin, k.open, out))
             guess_local(out);
-        mark_local_macros(out);
         find_undefined(text, out);
+        mark_local_macros(out);
     }
     strb_clear(&stripped);
     return code;

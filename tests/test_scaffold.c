@@ -122,6 +122,8 @@ static void chooses_a_kernel(void **state)
     facts_clear(&f);
     f = read_kernel(text, "third");
     assert_int_equal(f.n_parts, 0);
+    assert_int_equal(f.n_local, 2);
+    assert_string_equal(f.local[1], "2");
     facts_clear(&f);
 }
 
@@ -187,8 +189,17 @@ static void names_what_nobody_defines(void **state)
                                  "constant float SCALE = 2;\n"
                                  "kernel void k(global REAL *x, int NN) {\n"
                                  "  local float t[TILE + 1]; barrier(CLK_LOCAL_MEM_FENCE); x[0] = TWICE(M_PI_F) + INFINITY + TILE;\n"
+                                 "#pragma unroll TURNS\n"
                                  "  for (int N = NN; N < 2; N++) { } /* NEVER */\n}\n", NULL);
-    assert_string_equal(strb_text(&f.undefined), "REAL, TILE");
+    assert_string_equal(strb_text(&f.undefined), "REAL, TILE, TURNS");
+    facts_clear(&f);
+    /* The size of the group becomes a parameter. */
+    f = read_kernel("kernel void k(global float *x, int n) { local float t[BLOCK_SIZE], u[LOCAL_SIZE]; }", NULL);
+    assert_string_equal(strb_text(&f.undefined), "LOCAL_SIZE");
+    assert_int_equal(f.n_macros, 1);
+    assert_true(f.macros[0].is_local);
+    assert_string_equal(f.macros[0].name, "BLOCK_SIZE");
+    assert_string_equal(f.local[0], "BLOCK_SIZE");
     facts_clear(&f);
 }
 
