@@ -96,8 +96,9 @@ $(OBJ)/prefix: FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 $(OBJ)/base/fs.o: $(OBJ)/prefix
-$(OBJ)/base/fs.o: KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
-$(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
+# private: the flags file, which they depend on, must not see these additions.
+$(OBJ)/base/fs.o: private KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
+$(OBJ)/tests/%.o: private KW_CPPFLAGS += $(TEST_CFLAGS)
 
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
