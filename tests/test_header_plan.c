@@ -316,7 +316,7 @@ static void everything(void **state)
         "{\"values\": [8, 24]}},\n"
         "\"constraints\": [\"device.compute_units * 8 >= W or device.is_gpu\", \"W / 16 <= device.max_local_x / "
         "64\"],\n"
-        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\"],\n"
+        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\", \"N * 1.5e-07 < 1e+30\"],\n"
         "\"temps\": [{\"name\": \"p\", \"type\": \"f64\", \"elements\": \"N * P\"}, {\"name\": \"q\", \"type\": "
         "\"i8\", \"elements\": \"P\", \"when\": \"P % 2 == 0\"}],\n"
         "\"launches\": [\n"
