@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define TEMPLATE_MAX_PARAMS 1000
+#define TEMPLATE_MAX_CONDITIONS 10000 /* constraints; requires */
+#define TEMPLATE_MAX_TEXTS 1000       /* options; defines */
 #define TEMPLATE_MAX_LAUNCHES 8
 #define TEMPLATE_MAX_ARGS 48
 #define TEMPLATE_MAX_TEMPS 8

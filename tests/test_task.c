@@ -235,6 +235,15 @@ static void loads_files_of_shapes(void **state)
     assert_non_null(strstr(err.message, "shapes.json:2:"));
     assert_int_equal(fs_write(path, "\n", 1, NULL), KW_OK);
     assert_int_equal(task_shapes_load(t, path, &shapes, &n, &err), KW_BAD_INPUT);
+    strb many = STRB_INIT; /* minutes, if it grew with the square */
+    for (int i = 1; i <= 200000; i++)
+        strb_printf(&many, "%s{\"M\":%d,\"K\":2}", i > 1 ? "," : "[", i);
+    strb_add(&many, "]");
+    assert_int_equal(fs_write(path, strb_text(&many), many.length, NULL), KW_OK);
+    assert_int_equal(task_shapes_load(t, path, &shapes, &n, &err), KW_OK);
+    assert_int_equal(n, 200000);
+    free(shapes);
+    strb_clear(&many);
     fs_remove_tree(folder);
     free(path);
     free(folder);
