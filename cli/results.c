@@ -158,7 +158,7 @@ static kw_code show(const results_cli *c, kw_error *err)
             print_causes(state);
         else
             table_print(state->tab, stdout);
-        log_info("%zu measurements", state->n);
+        log_info("%zu measurement%s", state->n, state->n == 1 ? "" : "s");
     }
     table_free(state->tab);
     free(state);
