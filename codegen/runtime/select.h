@@ -417,7 +417,7 @@ static inline void kw_plan_temp(kw_plan *plan, int index, int64_t elements, int6
     if (elements < 0 || elements > INT64_MAX / size)
         plan->fault = 1;
     else
-        plan->temp_bytes[index] = (uint64_t)elements * (uint64_t)size;
+        plan->temp_bytes[index] = (uint64_t)(elements ? elements : 1) * (uint64_t)size; /* 0 would mean: not needed */
 }
 
 /* Where temporary `index` starts in the workspace; KW_MAX_TEMPS: the size of the workspace. UINT64_MAX on overflow. */

@@ -102,7 +102,7 @@ static void write_big(const char *folder)
     strb text = STRB_INIT;
     support_model s;
     strb_add(&text, SAXPY_FRONT("big"));
-    strb_add(&text, "// \?\?= \?\?/ \\ \" ' \t \303\251\377 %s %d $\r\n");
+    strb_add(&text, "// \?\?= \?\?/ \\ \" ' \t \303\251 %s %d $\r\n");
     strb_add(&text, "/* \"quoted\\n\" \\101 \?\?( 0123 */\n");
     for (int i = 0; i < 500; i++)
         strb_printf(&text, "#define TERM_%d %d /* one of many lines */\n", i, i);
