@@ -41,10 +41,12 @@ static void print_text(const job_setup *setup, const task_shape *shape, const jo
     printf("\n");
 }
 
-static void print_json(const job_setup *setup, const task_shape *shape, const job_record *r, const stats_summary *s)
+static void print_json(const job_setup *setup, const uint32_t *config, const task_shape *shape, const job_record *r,
+                       const stats_summary *s)
 {
     json *j = json_new_object(), *samples = json_new_array();
     json_set_string(j, "template", setup->templates[0]->name);
+    json_set(j, "config", template_config_to_json(setup->templates[0], config));
     json_set(j, "shape", task_shape_to_json(setup->task, shape));
     json_set_string(j, "outcome", outcome_name(r->outcome));
     json_set_string(j, "stage", stage_name(r->stage));
@@ -82,7 +84,7 @@ static kw_code time_shape(const time_cli *c, const job_setup *setup, evaluator *
         return code;
     stats_summary summary = stats_of(r.samples_ns, r.n_samples);
     if (c->json)
-        print_json(setup, shape, &r, &summary);
+        print_json(setup, config, shape, &r, &summary);
     else
         print_text(setup, shape, &r, &summary);
     if (r.outcome != OUTCOME_OK)

@@ -19,14 +19,17 @@ typedef struct tune_cli {
     const task *task;
 } tune_cli;
 
-/* Frees j. Flushed, since whoever reads the stream acts on it. */
+/* Frees j. Flushed, since whoever reads the stream acts on it; when nobody does any more there is no point in going on. */
 static void print_json_line(json *j)
 {
     strb line = STRB_INIT;
     json_print(j, &line);
     json_free(j);
-    puts(strb_text(&line));
-    fflush(stdout);
+    if (puts(strb_text(&line)) < 0 || fflush(stdout) != 0) {
+        log_live_end();
+        log_error("kernwright tune: standard output cannot be written; everything measured so far is kept");
+        exit(KW_ENVIRONMENT); /* the workers end with this process */
+    }
     strb_clear(&line);
 }
 

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #define MAX_TEMPLATES 3
+#define MAX_ROWS 64
 
 /* One evaluator serves all tests but those that end it. */
 typedef struct setting {
@@ -324,6 +325,49 @@ static void equal_ones(void **state)
     tune_again(s);
 }
 
+/* ---- methods ---- */
+
+typedef struct methods {
+    char hash[MAX_ROWS][HASH_HEX_SIZE];
+    bool batch[MAX_ROWS], fast[MAX_ROWS];
+    size_t n, n_events;
+} methods;
+
+static bool collect(const measurement *m, void *cookie)
+{
+    methods *all = cookie;
+    assert_true(all->n < MAX_ROWS);
+    memcpy(all->hash[all->n], m->source_hash, HASH_HEX_SIZE);
+    all->batch[all->n] = strcmp(m->method, "batch") == 0;
+    all->fast[all->n] = m->time.median < 60000;
+    all->n_events += !all->batch[all->n];
+    all->n++;
+    return true;
+}
+
+/* Whatever is fast enough to win was timed in batches in the end, the first ones a second time. */
+static void one_method(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "border",
+                                .params = "\"US\": {\"values\": [200, 50, 45, 100, 41, 55], \"default\": 50}",
+                                .directives = "time_ns=${1000 * US}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_true(s->r.tuned_ns == 41000);
+    assert_int_equal(s->r.measured, 6);
+    methods all = {.n = 0};
+    assert_int_equal(store_each(s->s, &(store_query){.only_ok = true}, collect, &all, &s->err), KW_OK);
+    assert_true(all.n_events >= 1);
+    for (size_t i = 0; i < all.n; i++) {
+        bool found = !all.fast[i];
+        for (size_t k = 0; k < all.n && !found; k++)
+            found = all.batch[k] && strcmp(all.hash[i], all.hash[k]) == 0;
+        assert_true(found);
+    }
+    tune_again(s);
+}
+
 /* ---- failures ---- */
 
 static void all_fail(void **state)
@@ -486,6 +530,7 @@ int main(int argc, char **argv)
         with_evaluator(edited_template),
         with_evaluator(templates_share),
         with_evaluator(equal_ones),
+        with_evaluator(one_method),
         with_evaluator(all_fail),
         with_evaluator(some_fail),
         with_evaluator(not_expandable),
