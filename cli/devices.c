@@ -45,6 +45,8 @@ static void print_table(const message *hello)
     }
     table_print(t, stdout);
     table_free(t);
+    if (chosen == hello->n_devices)
+        return;
     const char *variable = getenv("KERNWRIGHT_DEVICE");
     printf("%s\n", variable && *variable ? "* is the one that $KERNWRIGHT_DEVICE names; --device chooses another"
                                          : "* is used unless --device or $KERNWRIGHT_DEVICE names another");
