@@ -1,93 +1,118 @@
-/* Measurements as they are made: what a run and a record say of themselves is what the store then finds. Needs the
- * program (for its worker) and PoCL or another OpenCL device. */
-#include "tests/store_fixture.h"
-
+/* Records as rows of the store. */
+#include "tests/support_tune.h"
 #include "tuner/rows.h"
 
-static evaluator *start(void)
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static evaluator *open_evaluator(void)
 {
-    const char *build = getenv("BUILD");
-    char command[1024];
-    snprintf(command, sizeof command, "%s/kernwright worker --stdio", build ? build : "build");
-    evaluator_options options = {.worker_command = command};
     evaluator *e = NULL;
     kw_error err = {0};
-    assert_code(evaluator_open(&options, &e, &err), KW_OK, err);
+    const evaluator_options o = {.device = "fake:1"};
+    if (evaluator_open(&o, &e, &err) != KW_OK)
+        fail_msg("%s", err.message);
     return e;
 }
 
-static bool check_row(const measurement *m, void *cookie)
+static bool count(const measurement *m, void *cookie)
 {
-    const rows *r = cookie;
-    assert_string_equal(m->task, "scale");
-    assert_string_equal(m->task_hash, r->task->hash);
-    assert_string_equal(m->types, "T=f16");
-    assert_string_equal(m->shape, "{\"M\":3,\"N\":4,\"ld\":8}");
-    assert_string_equal(m->scalars, "{\"alpha\":1}");
-    assert_string_equal(m->device_key, r->device->key);
-    assert_string_equal(m->device_name, r->device->name);
-    assert_string_equal(m->driver, r->device->driver);
-    assert_string_equal(m->api, "opencl");
-    assert_string_equal(m->mode, "warm");
-    assert_string_equal(m->template_name, "scale_rows");
-    assert_int_equal(m->timing_version, TIMING_VERSION);
-    assert_true(strlen(m->host) > 0);
-    assert_int_equal(strlen(m->date), 20);
-    assert_has(m->run, "Z-"); /* begin and process id of the run */
-    if (m->outcome == OUTCOME_OK) {
-        assert_int_equal(m->verified, VERIFIED_EXACT);
-        assert_string_equal(m->method, "events");
-        assert_true(m->time.median == 20 && m->n_samples == 3);
-        assert_int_equal(m->registers, 24);
-    } else {
-        assert_int_equal(m->verified, VERIFIED_NOT); /* whatever the level was to be */
-        assert_string_equal(m->detail, "y[3] is 1");
-        assert_null(m->method);
-    }
+    (void)m;
+    ++*(size_t *)cookie;
     return true;
 }
 
-static void rows_of_a_run(void **state)
+static void row_of_a_record(void **state)
 {
     (void)state;
-    kw_error err = {0};
-    task *t = fixture_task();
-    template *p = fixture_template(t, "scale_rows", false);
-    variant *v = fixture_variant(p, 64, 0);
-    evaluator *e = start();
-    task_types types;
-    task_shape shape;
-    assert_code(task_types_parse(t, "f16", &types, &err), KW_OK, err);
-    assert_code(task_shape_parse(t, "M=3,N=4,ld=8", &shape, &err), KW_OK, err);
+    evaluator *e = open_evaluator();
+    task *t = saxpy_task();
+    task_types types = default_types(t);
+    task_shape shape = shape_of(t, "N=1000");
     rows r;
-    rows_init(&r, e, t, &types, &shape, false);
-    double samples[] = {10, 20, 30};
-    job_record ok = {.stage = STAGE_DONE, .samples_ns = samples, .n_samples = 3, .method = "events", .registers = 24};
-    job_record wrong = {.outcome = OUTCOME_WRONG, .stage = STAGE_VERIFY, .detail = lend("y[3] is 1")};
-    char date[21], config[] = "{\"WG\":64,\"FIX\":false}";
-    store *s = memory_store();
-    measurement m = rows_make(&r, v, config, &ok, VERIFIED_EXACT, date);
-    add_row(s, &m);
-    m = rows_make(&r, v, config, &wrong, VERIFIED_EXACT, date);
-    add_row(s, &m);
+    rows_init(&r, e, t, &types, &shape, true);
+    double samples[] = {30, 10, 20};
+    char detail[] = "details", config[] = "{\"A\":1}", date[21];
+    const variant v = {.hash = "0123456789abcdef", .template_name = "some"};
+    job_record record = {.outcome = OUTCOME_OK,
+                         .stage = STAGE_DONE,
+                         .detail = detail,
+                         .samples_ns = samples,
+                         .n_samples = 3,
+                         .method = "batch",
+                         .compile_ms = 1,
+                         .verify_ms = 2,
+                         .time_ms = 3,
+                         .registers = 4,
+                         .spill_bytes = 5,
+                         .local_bytes = 6,
+                         .worst_error = 0.5};
+    measurement m = rows_make(&r, &v, config, &record, VERIFIED_EXACT, date);
+    assert_string_equal(m.task, "saxpy");
+    assert_string_equal(m.task_hash, t->hash);
+    assert_string_equal(m.types, "T=f32");
+    assert_string_equal(m.shape, "{\"N\":1000}");
+    assert_string_equal(m.scalars, "{\"a\":2}"); /* the timed ones */
+    assert_string_equal(m.device_key, "fake/scripted/small/4");
+    assert_string_equal(m.api, "fake");
+    assert_string_equal(m.mode, "cold");
+    assert_string_equal(m.source_hash, v.hash);
+    assert_string_equal(m.template_name, "some");
+    assert_string_equal(m.config, config);
+    assert_int_equal(m.verified, VERIFIED_EXACT);
+    assert_string_equal(m.method, "batch");
+    assert_true(m.time.median == 20 && m.time.min == 10 && m.time.n == 3);
+    assert_int_equal(m.registers, 4);
+    assert_int_equal(m.timing_version, TIMING_VERSION);
+    assert_string_equal(m.driver, "1");
+    assert_string_equal(m.device_name, "Fake small");
+    assert_string_equal(m.tool_version, KERNWRIGHT_VERSION);
+    assert_int_equal(strlen(m.date), 20);
+    assert_true(strlen(m.host) > 0 && strlen(m.run) > 20);
+
+    /* What failed is not verified, whatever was asked for. */
+    record.outcome = OUTCOME_WRONG;
+    record.n_samples = 0;
+    record.method = NULL;
+    measurement failed = rows_make(&r, &v, config, &record, VERIFIED_EXACT, date);
+    assert_int_equal(failed.verified, VERIFIED_NOT);
+    assert_int_equal(failed.time.n, 0);
+
+    /* The query finds what was stored, and only for this shape and mode. */
+    store *s = NULL;
+    kw_error err = {0};
+    assert_int_equal(store_open(":memory:", false, &s, &err), KW_OK);
+    assert_int_equal(store_add(s, &m, &err), KW_OK);
+    assert_int_equal(store_add(s, &failed, &err), KW_OK);
+    size_t n = 0;
     store_query q = rows_query(&r);
-    assert_int_equal(count_rows(s, &q), 2);
-    assert_code(store_each(s, &q, check_row, &r, &err), KW_OK, err);
-    rows other;
-    rows_init(&other, e, t, &types, &shape, true); /* cold rows are other rows */
-    q = rows_query(&other);
-    assert_int_equal(count_rows(s, &q), 0);
-    store_close(s);
-    rows_clear(&other);
+    assert_int_equal(store_each(s, &q, count, &n, &err), KW_OK);
+    assert_int_equal(n, 2);
     rows_clear(&r);
-    evaluator_close(e);
-    variant_free(v);
-    template_free(p);
+    rows_init(&r, e, t, &types, &shape, false);
+    q = rows_query(&r);
+    assert_int_equal(store_each(s, &q, count, &n, &err), KW_OK);
+    assert_int_equal(n, 2);
+    rows_clear(&r);
+    store_close(s);
     task_free(t);
+    evaluator_close(e);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_run)};
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return worker_main(0, 1);
+    setenv("KERNWRIGHT_FAKE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(row_of_a_record)};
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static void finish_worker(worker_proc *w)
 {
     pool *p = w->pool;
     strb_reset(&w->line);
-    if (p->stopping)
+    if (p->stopping || p->failed) /* the job of a worker that ended the run is not its candidate's fault */
         return;
     w->failed_starts = w->began ? 0 : w->failed_starts + 1;
     /* A worker that died before it announced a stage of the job never looked at it (it ended because of the job
