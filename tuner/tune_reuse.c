@@ -56,7 +56,7 @@ static void tell_known(search *q)
         arm *a = arms_find(&q->arms, e->template_name);
         kw_error ignored;
         json *j = json_parse(e->config, strlen(e->config), "store", 1, 1, &ignored);
-        if (j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK)
+        if (a && j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK)
             arms_known(a, q->config, e->ok, e->time.median);
         json_free(j);
     }
