@@ -143,6 +143,9 @@ $(BUILD)/kernwright: $(CLI_OBJ) $(STATIC)
 
 tests: $(TESTS) $(FUZZERS)
 
+# Parts of the program that can be tested by themselves.
+$(BUILD)/tests/test_options: $(OBJ)/cli/options.o $(OBJ)/cli/table.o
+
 $(TESTS): $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -38,7 +38,8 @@ static void ranks_are_those_of_the_tables(void **state)
     static const struct {
         size_t n;
         double lo, hi;
-    } table[] = {{6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9}, {15, 4, 12}, {20, 6, 15}, {25, 8, 18}, {50, 18, 33}, {100, 40, 61}};
+    } table[] = {{6, 1, 6},   {8, 1, 8},   {9, 2, 8},    {10, 2, 9},   {15, 4, 12},
+                 {20, 6, 15}, {25, 8, 18}, {50, 18, 33}, {100, 40, 61}};
     double samples[100];
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         for (size_t k = 0; k < table[i].n; k++)
