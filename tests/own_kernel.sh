@@ -96,7 +96,7 @@ expect "the reference as written compiles" 0 "its reference compiles"
 # --- filled in ---
 cp -r "$example/." .
 run "$kw" check tasks/fir fir.kw.json
-expect "check" 0 "task fir is sound" "3 parameters, 40 valid of 40 combinations"
+expect "check" 0 "task fir is sound" "parameters 3, combinations 40, valid 40"
 run "$kw" check fir.kw.json --set WG=48
 expect "a value that is not listed" 2 "WG=48 is not among its values"
 run "$kw" expand fir.kw.json --set ITEMS=4
