@@ -19,7 +19,7 @@ typedef struct tune_cli {
     const task *task;
 } tune_cli;
 
-/* Frees j. Flushed, since whoever reads the stream acts on it; when nobody does any more there is no use in going on. */
+/* Frees j. Flushed, since whoever reads the stream acts on it; when nobody does any more the search ends. */
 static void print_json_line(json *j)
 {
     strb line = STRB_INIT;

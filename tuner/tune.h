@@ -71,8 +71,8 @@ void tune_result_clear(tune_result *r);
 kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o, const task_shape *shape,
                    tune_result *out, kw_error *err);
 
-/* Verifies and times one configuration (kernwright time); nothing is stored when s is NULL. What its template rejects is
- * a record too, and no worker sees it. */
+/* Verifies and times one configuration (kernwright time); nothing is stored when s is NULL. What its template rejects
+ * is a record too, and no worker sees it. */
 kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p,
                  const uint32_t *config, const task_shape *shape, job_record *record, kw_error *err);
 
