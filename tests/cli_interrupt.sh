@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ctrl-C, SIGTERM and kill -9 in the middle of a search: everything measured is kept, nobody is left behind, and the next
 # run goes on. Counts decide, never times: all waits are bounded and end when what is waited for has come.
-# shellcheck disable=SC2016,SC2154 # ${} is the templates'; variables come from support/cli.sh
+# shellcheck disable=SC2016,SC2154,SC2317 # ${} is the templates'; variables come from support/cli.sh, which calls functions
 # shellcheck source=tests/support/cli.sh
 . "$(dirname "$0")/support/cli.sh"
 

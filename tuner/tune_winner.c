@@ -244,8 +244,8 @@ static kw_code nothing_found(const search *q, kw_error *err)
             most = i;
     if (most == OUTCOME_OK)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
-    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s",
-                        (unsigned long long)(q->measured + q->reused), (unsigned long long)q->failures[most],
+    const unsigned long long all = q->measured + q->reused, n = q->failures[most];
+    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s", all, n,
                         outcome_name((outcome)most), q->failure_text[most]);
 }
 
