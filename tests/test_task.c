@@ -142,6 +142,12 @@ static void hash_ignores_what_does_not_decide_numbers(void **state)
     (void)state;
     task *a = good(GOOD), *b = good(HEAD TENSORS ", \"doc\": \"other\", \"shapes\": \"s.json\"}");
     task *c = good(HEAD TENSORS ", \"error\": {\"reduction_length\": \"K\"}}");
+    char *more = mem_strdup(GOOD), *f16 = strstr(more, "f16");
+    memcpy(f16, "f64", 3);
+    task *d = good(more);
+    assert_string_equal(a->hash, d->hash); /* a measurement names its types */
+    task_free(d);
+    free(more);
     assert_string_equal(a->hash, b->hash);
     assert_string_not_equal(a->hash, c->hash);
     assert_non_null(strstr(b->shapes_file, "/s.json"));
