@@ -101,6 +101,8 @@ static void refuses_bad_tasks(void **state)
             "must be one of \"in\", \"out\", \"inout\"");
     refused("{\"task\": \"demo\", \"dims\": {\"M\": {\"default\": \"K\"}, \"K\": {\"default\": \"M\"}}}",
             "dims above it");
+    refused("{\"task\": \"demo\", \"types\": {\"T\": \"f32\"}, \"dims\": {\"M\": {\"default\": \"sizeof(T)\"}}}",
+            "T is a type, which cannot be used here");
     refused("{\"task\": \"demo\", \"dims\": {\"M\": {\"min\": 5, \"max\": 4}}}", "0 <= min <= max");
     refused(HEAD TENSORS ", \"reference\": \"nobody_reference\"}", "is not a built-in reference");
     refused(HEAD TENSORS ", \"flops\": \"2*M*L\"}", "L");
