@@ -128,6 +128,9 @@ kw_code template_task_name(const char *path, char **task_name, kw_error *err);
 kw_code template_find(const task *t, const char *const *names, size_t n_names, template ***out, size_t *n,
                       kw_error *err);
 
+/* The file of a template that is given by its path or its name; NULL if there is none. Caller frees. */
+char *template_path_of(const char *name);
+
 /* Index of a parameter; -1. */
 int template_param_index(const template *p, const char *name);
 /* A configuration is one value index per parameter. The default one: */

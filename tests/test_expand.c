@@ -81,6 +81,7 @@ static void prints_values(void **state)
     expands("x${TM}y", "x64y");
     expands("${TM//2}${F}${not F}${S}${T} ${H}\n", "3210zyxfloat half\n");
     expands("${S == 'a}b'}${\"}\"}", "0}");
+    expands("${'\\'}'}${\"\\\\\"}", "'}\\");
     expands("${4/2} ${log2(8)} ${-0.0}", "2 3 0");
     expands("${vec(T,4)} ${vec(T,1)} ${lit(T,R)}", "float4 float 0.5f");
     expands("${ K }", "48");

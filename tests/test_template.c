@@ -537,6 +537,16 @@ static void finds_templates(void **state)
     for (size_t i = 0; i < n; i++)
         template_free(list[i]);
     free(list);
+    put("templates/long.cl.kw.json", SIDE(", \"sources\": [\"own.cl\"]"));
+    const char *const long_name[] = {"long"};
+    assert_int_equal(template_find(gemm, long_name, 1, &list, &n, &err), KW_OK);
+    assert_string_equal(list[0]->name, "long");
+    template_free(list[0]);
+    free(list);
+    char *path = template_path_of("long");
+    assert_string_equal(path, "templates/long.cl.kw.json");
+    free(path);
+    assert_null(template_path_of("templates/long"));
     const char *const wrong[] = {"brokem"}, *const broken[] = {"broken"};
     assert_int_equal(template_find(gemm, wrong, 1, &list, &n, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "did you mean broken"));
