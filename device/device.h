@@ -97,8 +97,11 @@ const device_info *device_describe(const device *d);
 device_fault device_last_fault(const device *d); /* of the last call that failed */
 const char *device_fault_name(device_fault f);   /* "none", "build", "does_not_fit", "memory", "launch", "lost" */
 
-/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done unless said otherwise. A range
- * that is not inside its buffer is KW_BAD_INPUT and never reaches the driver. */
+/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done, but for copy and fill: these may
+ * be under way when they return, and whatever comes after them sees their result. A range that is not inside its buffer
+ * is KW_BAD_INPUT and never reaches the driver.
+ * Freed buffers are kept for the next request of their size, within an eighth of the device's memory: a driver takes
+ * milliseconds for a large one. Contents are arbitrary, like those of any new buffer. */
 device_buffer *device_alloc(device *d, size_t bytes, kw_error *err); /* NULL on failure */
 void device_free(device *d, device_buffer *b);
 kw_code device_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
@@ -152,6 +155,7 @@ struct device_buffer {
     size_t bytes;
     size_t n_views; /* alive, of this buffer */
     void *handle;
+    device_buffer *next; /* in the list of freed ones */
 };
 
 struct device_program {
@@ -221,6 +225,10 @@ struct device {
     device_fault fault;
     bool lost;   /* a fault DEVICE_FAULT_LOST has happened */
     void *state; /* the back end's */
+    /* Freed buffers that are kept, the one freed last first. */
+    device_buffer *kept;
+    size_t n_kept;
+    uint64_t kept_bytes;
 };
 
 extern const device_ops device_opencl, device_fake;
