@@ -12,7 +12,7 @@ static const device_ops *const back_ends[] = {&device_opencl, &device_fake};
 
 #define N_BACK_ENDS (sizeof back_ends / sizeof back_ends[0])
 
-#define MOST_KEPT 512                      /* freed buffers */
+#define MOST_KEPT 512                       /* freed buffers */
 #define MOST_KEPT_BYTES ((uint64_t)4 << 30) /* of them all; less on a device with little memory */
 
 /* ---- discovery ---- */
@@ -353,6 +353,64 @@ kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buff
     if (code == KW_OK && bytes > 0)
         code = d->ops->compare(d, a, a_offset, b, b_offset, bytes, n_different, first, err);
     return end(d, before, code);
+}
+
+/* ---- looking at results where they are ---- */
+
+bool device_can_check(device *d)
+{
+    return !d->lost && d->ops->can_check && d->ops->can_check(d);
+}
+
+static kw_code check_one(device *d, const device_check *k, kw_error *err)
+{
+    /* Elements are read as words of 4 bytes, and so the last one may reach over the end. */
+    size_t bytes = k->kind == DEVICE_CHECK_CLOSE ? k->bytes + (4 - k->bytes % 4) % 4 : k->bytes;
+    kw_code code = check_range(d, k->a, k->a_offset, bytes, "check", err);
+    if (code == KW_OK && k->kind != DEVICE_CHECK_FILLED)
+        code = check_range(d, k->b, k->b_offset, bytes, "check against", err);
+    if (code == KW_OK && k->kind != DEVICE_CHECK_FILLED && (k->a_offset % 4 || k->b_offset % 4))
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "check: offsets %zu and %zu are not multiples of 4", k->a_offset, k->b_offset);
+    return code;
+}
+
+kw_code device_check_all(device *d, device_check *checks, size_t n, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < n && code == KW_OK; i++)
+        code = check_one(d, &checks[i], err);
+    if (code == KW_OK && n > 0)
+        code = d->ops->check_all(d, checks, n, err);
+    return end(d, before, code);
+}
+
+kw_code device_gather(device *d, device_buffer *b, size_t offset, size_t size, const uint64_t *index, size_t n,
+                      void *out, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, b, offset, 0, "gather", err);
+    for (size_t i = 0; i < n && code == KW_OK; i++)
+        if (index[i] >= (b->bytes - offset) / size)
+            code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                               "gather: element %llu is outside a buffer of %zu bytes", (unsigned long long)index[i],
+                               b->bytes);
+    if (code == KW_OK && n > 0)
+        code = d->ops->gather(d, b, offset, size, index, n, out, err);
+    return end(d, before, code);
+}
+
+kw_code device_hide(device *d, device_buffer *b, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    return end(d, before, d->ops->hide(d, b, err));
 }
 
 /* ---- programs ---- */

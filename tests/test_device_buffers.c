@@ -204,9 +204,12 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_size_again), cmocka_unit_test(test_views_are_not_kept),
-        cmocka_unit_test(test_bounded),             cmocka_unit_test(test_given_back_when_memory_is_short),
-        cmocka_unit_test(test_fault_stays),         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_the_same_size_again),
+        cmocka_unit_test(test_views_are_not_kept),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_given_back_when_memory_is_short),
+        cmocka_unit_test(test_fault_stays),
+        cmocka_unit_test(test_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
