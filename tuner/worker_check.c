@@ -2,6 +2,7 @@
  * at. docs/measurement.md says why. */
 #include "tuner/worker_internal.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "tuner/inputs.h"
 
@@ -392,8 +393,10 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     kw_error err;
     if (buffers_restore(set, data, poison_of[pass], guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    int64_t start = clock_now_ns();
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
+    r->host_ns = (double)(clock_now_ns() - start);
     return run_check_all(r, data, set, poison_of[pass], pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 

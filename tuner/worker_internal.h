@@ -45,6 +45,7 @@ typedef struct run {
     stage stage;      /* announced last */
     int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
+    double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
     kw_error fatal;

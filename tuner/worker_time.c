@@ -156,6 +156,7 @@ static bool measure(bench *b, timing_result *result)
                       .n_sets = b->n_sets,
                       .probe = b->probe->launches,
                       .n_launches = b->probe->n_launches,
+                      .expected_ns = r->job->mode == JOB_EVALUATE ? r->host_ns : 0,
                       .restore = restore,
                       .cookie = b};
     for (size_t i = 0; i < b->n_sets; i++)
