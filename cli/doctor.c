@@ -53,8 +53,8 @@ static void check_compiler(doctor *d)
         snprintf(text, sizeof text, "%.*s", (int)strcspn(out, "\n"), out);
         say(d, "ok", "compiler", text);
     } else {
-        snprintf(text, sizeof text, "%s does not run: references of own tasks cannot be compiled (set CC, or install gcc)",
-                 argv[0]);
+        snprintf(text, sizeof text,
+                 "%s does not run: references of own tasks cannot be compiled (set CC, or install gcc)", argv[0]);
         say(d, "note", "compiler", text);
     }
     subprocess_result_clear(&r);
@@ -118,14 +118,20 @@ int cli_doctor(int argc, char **argv)
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "check a worker started this way"},
         {"--json", OPTION_FLAG, &d.json, NULL, "as JSON"},
     };
-    const option_set set = {"doctor", "[options]",
-                            "Checks data folders, worker process, drivers, compiler and store. Exit 3 if something must be mended.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "doctor", "[options]",
+        "Checks data folders, worker process, drivers, compiler and store. Exit 3 if something must be mended.", rows,
+        sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;
     kw_error_clear(&err);
     if (options_parse(&set, argc, argv, &args, &helped, &err) != KW_OK) {
+        json_free(d.list);
+        return cli_fail("doctor", &err);
+    }
+    if (!helped && args.n > 0) {
+        kw_error_set(&err, KW_BAD_INPUT, "takes no argument (got '%s')", args.items[0]);
         json_free(d.list);
         return cli_fail("doctor", &err);
     }

@@ -23,15 +23,17 @@ static kw_code take_shapes(job_setup *j, const char *dims, const char *shapes_fi
     return code;
 }
 
-/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. */
-static kw_code find_fallback(job_setup *j, kw_error *err)
+/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. A task that
+ * has no template but the named one, a user's own, goes without. */
+static void find_fallback(job_setup *j)
 {
     for (size_t i = 0; i < j->n_templates; i++)
         if (j->templates[i]->is_fallback)
-            return KW_OK;
+            return;
     template **all = NULL;
     size_t n = 0;
-    kw_code code = template_find(j->task, NULL, 0, &all, &n, err);
+    if (template_find(j->task, NULL, 0, &all, &n, NULL) != KW_OK)
+        return;
     for (size_t i = 0; i < n; i++) {
         if (!j->fallback && all[i]->is_fallback)
             j->fallback = all[i];
@@ -39,11 +41,10 @@ static kw_code find_fallback(job_setup *j, kw_error *err)
             template_free(all[i]);
     }
     free(all);
-    return code;
 }
 
-kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, const option_list *names, const char *dims,
-                       const char *shapes_file, kw_error *err)
+kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, const option_list *names,
+                       const char *dims, const char *shapes_file, kw_error *err)
 {
     memset(j, 0, sizeof *j);
     if (dims && shapes_file)
@@ -52,12 +53,14 @@ kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, co
     if (code == KW_OK)
         code = task_types_parse(j->task, type, &j->types, err);
     if (code == KW_OK)
-        code = template_find(j->task, names ? names->items : NULL, names ? names->n : 0, &j->templates, &j->n_templates, err);
+        code = template_find(j->task, names ? names->items : NULL, names ? names->n : 0, &j->templates, &j->n_templates,
+                             err);
     if (code == KW_OK && j->n_templates == 0)
-        code = kw_error_set(err, KW_BAD_INPUT, "no template of task %s found: put one in ./templates or name it with --template",
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "no template of task %s found: put one in ./templates or name it with --template",
                             j->task->name);
     if (code == KW_OK)
-        code = find_fallback(j, err);
+        find_fallback(j);
     if (code == KW_OK)
         code = take_shapes(j, dims, shapes_file, err);
     if (code != KW_OK)
@@ -109,8 +112,10 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
     memset(j, 0, sizeof *j);
     char *path = job_setup_find_template(name), *task_name = NULL;
     if (!path)
-        return kw_error_set(err, KW_BAD_INPUT, "no template '%s': give a path, or one of the names that `kernwright templates` "
-                            "lists", name);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "no template '%s': give a path, or one of the names that `kernwright templates` "
+                            "lists",
+                            name);
     kw_code code = template_task_name(path, &task_name, err);
     if (code == KW_OK)
         code = task_load(task_name, &j->task, err);
@@ -124,7 +129,7 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
     if (code == KW_OK && dims)
         code = take_shapes(j, dims, NULL, err);
     if (code == KW_OK)
-        code = find_fallback(j, err);
+        find_fallback(j);
     free(path);
     free(task_name);
     if (code != KW_OK)

@@ -37,7 +37,8 @@ int cli_tasks(int argc, char **argv)
 {
     bool as_json = false, helped;
     const option_row rows[] = {{"--json", OPTION_FLAG, &as_json, NULL, "as JSON"}};
-    const option_set set = {"tasks", "[options]", "Lists the tasks in ./tasks and those that come with the program.", rows, 1};
+    const option_set set = {"tasks", "[options]", "Lists the tasks in ./tasks and those that come with the program.",
+                            rows, 1};
     option_list args;
     kw_error err;
     kw_error_clear(&err);
@@ -45,6 +46,10 @@ int cli_tasks(int argc, char **argv)
         return cli_fail("tasks", &err);
     if (helped)
         return KW_OK;
+    if (args.n > 0) {
+        kw_error_set(&err, KW_BAD_INPUT, "takes no argument (got '%s')", args.items[0]);
+        return cli_fail("tasks", &err);
+    }
     char **names;
     size_t n;
     if (task_names(&names, &n, &err) != KW_OK)
