@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include "base/fs.h"
+#include "tuner/reference.h"
 #include "tuner/space.h"
 
 #include <stdio.h>
@@ -40,7 +41,10 @@ static void report(const check_cli *c, const char *file, const char *state, cons
     json_set_string(j, "state", state);
     json_set_string(j, "text", text);
     if (raw > 0) {
-        json_set_int(j, "count", (int64_t)count);
+        if (count <= INT64_MAX)
+            json_set_int(j, "count", (int64_t)count);
+        else
+            json_set_string(j, "count", "18446744073709551615"); /* where counting stops */
         json_set_number(j, "cartesian", raw);
     }
     strb line = STRB_INIT;
@@ -70,10 +74,13 @@ static kw_code check_task(const check_cli *c, const char *path, kw_error *err)
     if (code == KW_OK && t->edge_shapes_file)
         code = task_shapes_load(t, t->edge_shapes_file, &shapes, &n_edges, err);
     free(shapes);
+    if (code == KW_OK)
+        code = reference_compile(t, err);
     if (code == KW_OK) {
         char text[256];
-        snprintf(text, sizeof text, "task %s is sound: dims %zu, tensors %zu, shapes %zu, edge shapes %zu", t->name,
-                 t->n_dims, t->n_tensors, n, n_edges);
+        snprintf(text, sizeof text, "task %s is sound: dims %zu, tensors %zu, shapes %zu, edge shapes %zu, %s", t->name,
+                 t->n_dims, t->n_tensors, n, n_edges,
+                 !t->reference ? "no reference" : t->reference_source ? "its reference compiles" : "a built-in reference");
         report(c, path, "ok", text, 0, 0);
     }
     task_free(t);

@@ -68,7 +68,8 @@ static void on_progress(const tune_progress *p, void *cookie)
     else
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds,
                  p->seconds_budget);
-    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->purpose, p->m->template_name,
+    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose,
+             p->m->template_name,
              outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
@@ -111,7 +112,7 @@ static void print_json_failure(const task *t, const task_shape *s, const kw_erro
 static table *new_table(const task *t)
 {
     strb titles = STRB_INIT;
-    strb_printf(&titles, "shape|naive ms|first ms|tuned ms|speed-up%s%s|new+stored|layer|verified|template",
+    strb_printf(&titles, "shape|naive ms|first-guess ms|tuned ms|speed-up%s%s|new+stored|layer|verified|template",
                 t->flops ? "|GFLOP/s" : "", t->bytes ? "|GB/s" : "");
     table *tab = table_new(strb_text(&titles));
     strb_clear(&titles);

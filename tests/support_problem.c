@@ -12,9 +12,10 @@ static void start(problem *out, size_t n_params, size_t n_constraints)
     out->memory = arena_new();
     out->scope = expr_scope_new();
     out->def.n_params = n_params;
-    out->def.params = arena_alloc(out->memory, (n_params + 1) * sizeof(space_param));
+    out->def.params = out->params = arena_alloc(out->memory, (n_params + 1) * sizeof(space_param));
     out->def.n_constraints = n_constraints;
-    out->def.constraints = arena_alloc(out->memory, (n_constraints + 1) * sizeof(space_constraint));
+    out->constraints = arena_alloc(out->memory, (n_constraints + 1) * sizeof(space_constraint));
+    out->def.constraints = out->constraints;
 }
 
 static kw_code add_param(problem *p, size_t i, const char *name, const char *values, kw_error *err)
@@ -28,7 +29,7 @@ static kw_code add_param(problem *p, size_t i, const char *name, const char *val
         return KW_BAD_INPUT;
     if (list.kind != VALUE_LIST)
         return kw_error_set(err, KW_BAD_INPUT, "%s: values are not a list", name);
-    space_param *q = (space_param *)(uintptr_t)&p->def.params[i];
+    space_param *q = &p->params[i];
     q->name = arena_strdup(p->memory, name);
     q->values = list.as.list.items;
     q->n_values = list.as.list.n;
@@ -38,7 +39,7 @@ static kw_code add_param(problem *p, size_t i, const char *name, const char *val
 
 static kw_code add_constraint(problem *p, size_t i, const char *text, kw_error *err)
 {
-    space_constraint *c = (space_constraint *)(uintptr_t)&p->def.constraints[i];
+    space_constraint *c = &p->constraints[i];
     expr_where where = {NULL, 0, 0};
     c->text = arena_strdup(p->memory, text);
     c->test = expr_parse(p->memory, c->text, p->scope, where, err);

@@ -9,6 +9,8 @@ typedef struct problem {
     arena *memory;
     expr_scope *scope;
     space_def def; /* everything in it lies in `memory` */
+    space_param *params;
+    space_constraint *constraints;
 } problem;
 
 kw_code problem_load(const char *path, problem *out, kw_error *err);

@@ -250,8 +250,9 @@ static void condition(maker *m, int depth, strb *out)
 
 static const char *random_values(maker *m)
 {
-    static const char *const lists[] = {"[0, 1]", "[1, 2, 4, 8]", "[3]", "[1, 2, 3, 4, 5, 6]", "[False, True]",
-                                        "[-2, 0, 7]", "[0.5, 1, 2.0]", "[16, 8, 4]", "[0, 1, 2, 3]"};
+    static const char *const lists[] = {"[0, 1]",        "[1, 2, 4, 8]", "[3]",           "[1, 2, 3, 4, 5, 6]",
+                                        "[False, True]", "[-2, 0, 7]",   "[0.5, 1, 2.0]", "[16, 8, 4]",
+                                        "[0, 1, 2, 3]"};
     return lists[pick(m, sizeof lists / sizeof *lists)];
 }
 

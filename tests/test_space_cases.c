@@ -231,8 +231,7 @@ static void too_large_says_so(void **state)
 {
     (void)state;
     static const char *const mixed[] = {
-        "x0 <= x1",
-        "(x0 + 10*x1 + 100*x2 + 1000*x3 + 10000*x4 + 100000*x5 + 1000000*x6 + 10000000*x7) % 97 == 0"};
+        "x0 <= x1", "(x0 + 10*x1 + 100*x2 + 1000*x3 + 10000*x4 + 100000*x5 + 1000000*x6 + 10000000*x7) % 97 == 0"};
     problem p;
     make_equal(8, "list(range(10))", mixed, 2, &p);
     space *s = NULL;

@@ -15,8 +15,10 @@
 
 static space *make_space(problem *p)
 {
-    static const problem_param params[] = {{"a", "[1, 2, 4, 8, 16, 32]"}, {"b", "[1, 2, 4, 8, 16, 32]"},
-                                           {"c", "list(range(1, 9))"},    {"d", "[False, True]"},
+    static const problem_param params[] = {{"a", "[1, 2, 4, 8, 16, 32]"},
+                                           {"b", "[1, 2, 4, 8, 16, 32]"},
+                                           {"c", "list(range(1, 9))"},
+                                           {"d", "[False, True]"},
                                            {"e", "['x', 'y', 'z']"}};
     static const char *const constraints[] = {"a * b <= 256", "c % 2 == 0 or a > 2", "not d or b >= 4"};
     kw_error err;

@@ -150,6 +150,25 @@ static void folds_expressions(void **state)
     variant_free(v);
 }
 
+/* What a shape needs may depend on the device: local memory for a halo, say. */
+static void requires_may_name_the_device(void **state)
+{
+    (void)state;
+    template *p = parse("/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
+                        "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
+                        "kernel void f(global float *A) { }");
+    variant *v = good(p, "", NULL);
+    task_shape s = shape("M=2,N=1,K=100"), one = shape("M=1,N=1,K=100");
+    device_limits small = {.local_mem_bytes = 399}, large = {.local_mem_bytes = 400};
+    kw_error why = {0};
+    assert_true(variant_fits(v, &s, NULL, &why));
+    assert_true(variant_fits(v, &s, &large, &why));
+    assert_false(variant_fits(v, &s, &small, &why));
+    assert_false(variant_fits(v, &one, NULL, &why));
+    variant_free(v);
+    template_free(p);
+}
+
 static void hash_sees_what_runs(void **state)
 {
     (void)state;
@@ -376,6 +395,17 @@ static void refuses_bad_json(void **state)
     from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\", \"args\": [], \"local\": [\"Q\"]}]"), "Q");
     from_json_fails(v, "temps", json_of("[{\"name\": \"p\", \"type\": \"f32\"}]"), "elements");
     from_json_fails(v, "requires", json_of("[\"TM > 1\"]"), "TM");
+    /* Both stand in emitted C text. */
+    from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\\\"); system(\\\"x\", \"args\": []}]"), "name of a kernel");
+    from_json_fails(v, "temps", json_of("[{\"name\": \"p */ int x; /*\", \"type\": \"f32\", \"elements\": 1}]"),
+                    "cannot be a name");
+    strb many = STRB_INIT;
+    strb_add(&many, "[1");
+    for (int i = 0; i < 10000; i++)
+        strb_add(&many, ", 1");
+    strb_add(&many, "]");
+    from_json_fails(v, "requires", json_of(strb_text(&many)), "at most 10000 conditions");
+    strb_clear(&many);
     variant_free(v);
     template_free(p);
     static const char *const bad[] = {
@@ -496,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_readable_text),
         cmocka_unit_test(folds_expressions),
+        cmocka_unit_test(requires_may_name_the_device),
         cmocka_unit_test(hash_sees_what_runs),
         cmocka_unit_test(checks_fixed_dims),
         cmocka_unit_test(makes_plans),

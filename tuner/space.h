@@ -22,12 +22,13 @@ typedef struct space_param {
     const char *name;
     const value *values;
     size_t n_values;
-    int slot;              /* in the scope of the constraints */
+    int slot; /* in the scope of the constraints */
 } space_param;
 
 typedef struct space_constraint {
     const expr *test;
     const char *text;
+    const char *why; /* what its author says of it; NULL */
 } space_constraint;
 
 /* Everything is borrowed and must outlive the space. `env` (scope_size values) holds what is known beside the
@@ -57,9 +58,9 @@ kw_code space_of_template(const template *p, const task_types *types, const devi
 
 size_t space_params(const space *s);
 const space_param *space_param_at(const space *s, size_t i);
-uint64_t space_count(const space *s);     /* valid configurations; UINT64_MAX if more */
-double space_cartesian(const space *s);   /* raw combinations */
-size_t space_bytes(const space *s);       /* memory held */
+uint64_t space_count(const space *s);   /* valid configurations; UINT64_MAX if more */
+double space_cartesian(const space *s); /* raw combinations */
+size_t space_bytes(const space *s);     /* memory held */
 
 bool space_contains(const space *s, const uint32_t *config);
 /* rank in 0..count-1, in a fixed order (lexicographic in the space's own parameter order). false if not valid. Where

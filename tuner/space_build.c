@@ -16,29 +16,31 @@ typedef struct builder {
     size_t *order;
     size_t max_bytes, held; /* bytes of finished raw levels */
     space_raw_level *levels;
-    size_t *subs;           /* that the current tuples are made of */
+    size_t *subs; /* that the current tuples are made of */
     size_t n_subs;
     space_states from, to;
     space_plan *plan;
     uint32_t *tuple;        /* the next one */
     uint32_t *decided;      /* per guard */
     value *env;             /* never holds a variable that is not assigned yet */
+    const uint32_t *env_of; /* the assignment that it holds (without the new variable) */
 } builder;
 
 /* ---- one transition ---- */
 
-static void set_env(builder *b, const space_step *s, const uint32_t *assignment, size_t v)
+static void set_env(builder *b, const uint32_t *assignment, size_t v)
 {
-    for (size_t i = 0; i < s->n_levels; i++) {
-        size_t k = s->levels[i], var = b->order[k];
-        b->env[space_group_slot(b->g, var)] = space_group_value(b->g, var, k < b->plan->level ? assignment[k] : v);
-    }
+    size_t level = b->plan->level;
+    for (size_t k = 0; k < level && b->env_of != assignment; k++)
+        b->env[space_group_slot(b->g, b->order[k])] = space_group_value(b->g, b->order[k], assignment[k]);
+    b->env_of = assignment;
+    b->env[space_group_slot(b->g, b->order[level])] = space_group_value(b->g, b->order[level], v);
 }
 
 static uint32_t evaluate(builder *b, const space_step *s, const uint32_t *assignment, size_t v)
 {
     bool truth;
-    set_env(b, s, assignment, v);
+    set_env(b, assignment, v);
     switch (s->kind) {
     case SPACE_STEP_NUMBER:
         return space_group_number(b->g, s->sub, b->env);
@@ -134,6 +136,7 @@ static bool expand(builder *b, space_raw_level *raw)
     raw->n_nodes = b->from.n;
     raw->first = mem_alloc((raw->n_nodes + 1) * sizeof *raw->first);
     raw->first[0] = 0;
+    b->env_of = NULL;
     for (size_t s = 0; s < b->from.n; s++) {
         const uint32_t *old = b->from.tuples + s * b->from.width;
         const uint32_t *assignment = b->from.assignments + s * b->from.depth;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES 192        /* evaluations for one estimate */
-#define CUT_SAMPLES 24     /* per variable, to find out whether a term short-circuits */
-#define SCRATCH_UNTIL 512  /* evaluations between two clearings of the scratch memory */
+#define SAMPLES 192       /* evaluations for one estimate */
+#define GUARD_SAMPLES 24  /* to find out whether a term may be decided early */
+#define SCRATCH_UNTIL 512 /* evaluations between two clearings of the scratch memory */
 
 size_t space_group_domain(const space_group *g, size_t var)
 {
@@ -37,6 +37,13 @@ static bool evaluate(space_group *g, const expr *e, const value *env, value *out
 
 /* ---- numbering of values ---- */
 
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 static uint64_t hash_value(value v)
 {
     uint64_t h = (uint64_t)v.kind;
@@ -50,7 +57,7 @@ static uint64_t hash_value(value v)
         h ^= (uint64_t)v.as.integer << 8 ^ (uint64_t)v.as.integer >> 56;
         break;
     case VALUE_REAL:
-        h = hash_u64(&v.as.real, sizeof v.as.real, h);
+        h ^= counter_mix(bits_of(v.as.real));
         break;
     case VALUE_STRING:
         h = hash_u64(v.as.string, strlen(v.as.string), h);
@@ -73,7 +80,7 @@ static bool identical(value a, value b)
     if (a.kind == VALUE_INT)
         return a.as.integer == b.as.integer;
     if (a.kind == VALUE_REAL)
-        return memcmp(&a.as.real, &b.as.real, sizeof a.as.real) == 0;
+        return bits_of(a.as.real) == bits_of(b.as.real);
     if (a.kind != VALUE_LIST)
         return value_equal(a, b);
     if (a.as.list.n != b.as.list.n)
@@ -168,7 +175,7 @@ space_frontier space_group_inner_frontier(space_group *g, const expr *e, const b
     const expr **found = few;
     size_t n = expr_frontier(e, g->assigned_slots, few, 32);
     if (n > 32) {
-        found = mem_alloc(n * sizeof(*found));
+        found = mem_calloc(n, sizeof(void *));
         expr_frontier(e, g->assigned_slots, found, n);
     }
     size_t *subs = arena_alloc(g->memory, (n + 1) * sizeof *subs);
@@ -261,7 +268,7 @@ double space_group_estimate(space_group *g, size_t sub)
     space_sub *s = &g->subs[sub];
     if (s->estimate > 0)
         return s->estimate;
-    uint64_t hashes[SAMPLES];
+    uint64_t hashes[SAMPLES] = {0};
     double combinations = combinations_of(g, s->vars, s->n_vars);
     size_t n = combinations <= SAMPLES ? (size_t)combinations : SAMPLES;
     for (size_t i = 0; i < n; i++) {
@@ -303,19 +310,22 @@ static void estimate_pass_rate(space_group *g, space_group_term *t)
     t->pass_rate = ((double)passed + 0.5) / ((double)n + 0.5);
 }
 
-/* Can the term be decided while one of its variables is unknown? (It then need not be carried further.) */
-static void find_short_circuits(space_group *g, space_group_term *t)
+bool space_group_may_decide(space_group *g, size_t term, const bool *assigned)
 {
+    space_group_term *t = &g->terms[term];
     double combinations = combinations_of(g, t->vars, t->n_vars);
-    for (size_t k = 0; k < t->n_vars && !t->short_circuits; k++) {
-        for (size_t i = 0; i < CUT_SAMPLES && !t->short_circuits; i++) {
-            bool truth;
-            set_sample(g, t->vars, t->n_vars, combinations > SAMPLES ? combinations : 2.0 * SAMPLES, i);
-            g->env[space_group_slot(g, t->vars[k])] = value_none();
-            t->short_circuits = expr_eval_truth(t->term->test, g->env, &truth, NULL) == KW_OK;
-        }
+    if (combinations <= SAMPLES) /* random ones here, whatever the number */
+        combinations = 2.0 * SAMPLES;
+    for (size_t i = 0; i < GUARD_SAMPLES && !t->short_circuits; i++) {
+        bool truth;
+        set_sample(g, t->vars, t->n_vars, combinations, i);
+        for (size_t k = 0; k < t->n_vars; k++)
+            if (!assigned[t->vars[k]])
+                g->env[space_group_slot(g, t->vars[k])] = value_none();
+        t->short_circuits = expr_eval_truth(t->term->test, g->env, &truth, NULL) == KW_OK;
     }
     clear_sample(g, t->vars, t->n_vars);
+    return t->short_circuits;
 }
 
 /* ---- a group from a problem ---- */
@@ -331,7 +341,6 @@ static void add_group_terms(space_group *g, size_t number)
         t->term = &p->terms[i];
         t->n_vars = find_vars(g, t->term->test, &t->vars);
         estimate_pass_rate(g, t);
-        find_short_circuits(g, t);
     }
 }
 

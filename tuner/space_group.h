@@ -20,7 +20,7 @@ typedef struct space_sub {
     struct space_sub_value {
         value content;
         bool failed;
-    } *values; /* values[i] has number i + 1 */
+    } * values; /* values[i] has number i + 1 */
     size_t n_values, values_capacity;
     uint32_t *slots; /* hash table of numbers, 0 free */
     size_t n_slots;
@@ -35,13 +35,13 @@ typedef struct space_group_term {
     const space_term *term;
     size_t *vars;
     size_t n_vars;
-    bool short_circuits; /* may be decided before all its variables are known */
+    bool short_circuits; /* some evaluations need fewer variables than it has; found on the way */
     double pass_rate;    /* estimated */
     /* Frontiers already asked for, by the set of its variables that are assigned (terms of at most 64 variables). */
     struct space_known_frontier {
         uint64_t set;
         space_frontier frontier;
-    } *known;
+    } * known;
     size_t n_known; /* size of the hash table, a power of 2 */
     size_t used;
 } space_group_term;
@@ -55,9 +55,9 @@ typedef struct space_group {
     size_t n_terms;
     space_sub *subs;
     size_t n_subs, subs_capacity;
-    value *env;            /* variables are VALUE_NONE between evaluations of an estimate */
-    bool *assigned_slots;  /* working memory, one per slot */
-    size_t evaluations;    /* since `scratch` was emptied */
+    value *env;           /* variables are VALUE_NONE between evaluations of an estimate */
+    bool *assigned_slots; /* working memory, one per slot */
+    size_t evaluations;   /* since `scratch` was emptied */
 } space_group;
 
 space_group *space_group_new(const space_problem *p, size_t number);
@@ -67,6 +67,10 @@ void space_group_free(space_group *g);
 space_frontier space_group_frontier(space_group *g, size_t term, const bool *assigned);
 /* The same within an expression; the result lies in the group's memory. */
 space_frontier space_group_inner_frontier(space_group *g, const expr *e, const bool *assigned);
+
+/* Is the term decided for some values of the assigned variables, whatever the others are? Found by sampling; once true
+ * for a term, true for good. */
+bool space_group_may_decide(space_group *g, size_t term, const bool *assigned);
 
 /* Evaluates and numbers; never SPACE_ANY. */
 uint32_t space_group_number(space_group *g, size_t sub, const value *env);

@@ -19,11 +19,11 @@ typedef struct space_edge {
 } space_edge;
 
 typedef struct space_level {
-    size_t param;     /* index in the definition */
+    size_t param; /* index in the definition */
     size_t n_nodes;
-    uint32_t *first;  /* n_nodes + 1; the edges of node i are edges[first[i]] .. edges[first[i + 1] - 1] */
+    uint32_t *first; /* n_nodes + 1; the edges of node i are edges[first[i]] .. edges[first[i + 1] - 1] */
     space_edge *edges;
-    double *weight;   /* configurations under a node, rounded; only in parts whose count does not fit, else NULL */
+    double *weight; /* configurations under a node, rounded; only in parts whose count does not fit, else NULL */
 } space_level;
 
 typedef struct space_part {
@@ -33,10 +33,13 @@ typedef struct space_part {
 } space_part;
 
 struct space {
-    space_def def;              /* arrays are the space's own, their contents borrowed */
-    space_part *parts;          /* in rank order: the first varies slowest */
+    space_def def; /* its arrays are the three below */
+    space_param *params;
+    space_constraint *constraints;
+    value *env;
+    space_part *parts; /* in rank order: the first varies slowest */
     size_t n_parts;
-    uint32_t *fixed;            /* per parameter: its only value left, or SPACE_VARIES */
+    uint32_t *fixed; /* per parameter: its only value left, or SPACE_VARIES */
     uint64_t count;
     size_t bytes;
 };

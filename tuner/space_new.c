@@ -155,9 +155,10 @@ static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *e
         if (use[i])
             strb_printf(&names, "%s'%s'", k++ == 0 ? "" : k == n ? " and " : ", ", def->constraints[i].text);
     free(use);
-    kw_error_set(err, KW_FAILED, "no configuration is valid: %s %s%s%s", n == 1 ? "the constraint" : "the constraints",
-                 strb_text(&names), n == 1 ? " rejects every combination" : " exclude each other",
-                 "; list more values or relax it");
+    const char *why = n == 1 ? def->constraints[last].why : NULL;
+    kw_error_set(err, KW_FAILED, "no configuration is valid: %s %s%s%s%s", n == 1 ? "the constraint" : "the constraints",
+                 strb_text(&names), n == 1 ? " rejects every combination" : " exclude each other", why ? ": " : "",
+                 why ? why : n == 1 ? "; list more values or relax it" : "; list more values or relax one");
     strb_clear(&names);
     return KW_FAILED;
 }
@@ -167,18 +168,18 @@ static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *e
 static void copy_definition(space *s, const space_def *def)
 {
     s->def = *def;
-    space_param *params = mem_alloc(def->n_params * sizeof *params);
-    space_constraint *constraints = mem_alloc(def->n_constraints * sizeof *constraints);
-    value *env = mem_alloc(def->scope_size * sizeof *env);
+    s->params = mem_alloc(def->n_params * sizeof *s->params);
+    s->constraints = mem_alloc(def->n_constraints * sizeof *s->constraints);
+    s->env = mem_alloc(def->scope_size * sizeof *s->env);
     if (def->n_params)
-        memcpy(params, def->params, def->n_params * sizeof *params);
+        memcpy(s->params, def->params, def->n_params * sizeof *s->params);
     if (def->n_constraints)
-        memcpy(constraints, def->constraints, def->n_constraints * sizeof *constraints);
+        memcpy(s->constraints, def->constraints, def->n_constraints * sizeof *s->constraints);
     if (def->scope_size)
-        memcpy(env, def->env, def->scope_size * sizeof *env);
-    s->def.params = params;
-    s->def.constraints = constraints;
-    s->def.env = env;
+        memcpy(s->env, def->env, def->scope_size * sizeof *s->env);
+    s->def.params = s->params;
+    s->def.constraints = s->constraints;
+    s->def.env = s->env;
 }
 
 kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error *err)
@@ -214,9 +215,8 @@ void space_free(space *s)
     if (!s)
         return;
     free_parts(s);
-    /* The space's own arrays; const only towards everybody else. */
-    free((void *)(uintptr_t)s->def.params);
-    free((void *)(uintptr_t)s->def.constraints);
-    free((void *)(uintptr_t)s->def.env);
+    free(s->params);
+    free(s->constraints);
+    free(s->env);
     free(s);
 }

@@ -8,13 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEPS 6000 /* of the cost model, for the whole search: about a millisecond */
+/* Steps of the cost model: enough for small groups, and for large ones as long as they cost a small share of the
+ * construction that they may shorten. */
+#define MIN_STEPS 4000
+#define MAX_STEPS 200000
+#define TRANSITIONS_PER_STEP 4
 
 typedef struct model {
     space_group *g;
+    size_t **terms_of; /* per variable: terms that use it */
+    size_t *n_terms_of;
     bool *assigned;
-    size_t *missing;   /* per term: variables not assigned */
-    size_t *mark;      /* per subexpression: == round if already counted */
+    size_t *missing; /* per term: variables not assigned */
+    size_t *mark;    /* per subexpression: == round if already counted */
     size_t n_mark, round;
     double prefixes, states, cost;
     size_t steps;
@@ -54,20 +60,11 @@ static double frontier_size(model *m, double enough)
     return product;
 }
 
-static bool uses(const space_group_term *t, size_t var)
-{
-    for (size_t i = 0; i < t->n_vars; i++)
-        if (t->vars[i] == var)
-            return true;
-    return false;
-}
-
 static void mark_assigned(model *m, size_t var, bool assigned)
 {
     m->assigned[var] = assigned;
-    for (size_t i = 0; i < m->g->n_terms; i++)
-        if (uses(&m->g->terms[i], var))
-            m->missing[i] += assigned ? (size_t)-1 : 1;
+    for (size_t i = 0; i < m->n_terms_of[var]; i++)
+        m->missing[m->terms_of[var][i]] += assigned ? (size_t)-1 : 1;
 }
 
 /* Assigns one more variable. */
@@ -78,21 +75,28 @@ static void step(model *m, size_t var)
     m->steps++;
     m->cost += m->states * domain;
     m->prefixes *= domain;
-    for (size_t i = 0; i < m->g->n_terms; i++)
-        if (m->missing[i] == 0 && uses(&m->g->terms[i], var))
-            m->prefixes *= m->g->terms[i].pass_rate;
+    for (size_t i = 0; i < m->n_terms_of[var]; i++)
+        if (m->missing[m->terms_of[var][i]] == 0)
+            m->prefixes *= m->g->terms[m->terms_of[var][i]].pass_rate;
     double most = m->states * domain < m->prefixes ? m->states * domain : m->prefixes;
     double size = frontier_size(m, most);
     m->states = size < most ? size : most;
     m->states = m->states < 1 ? 1 : m->states;
 }
 
-/* What the model says about trying `var` next: the transitions it makes and the states it leaves. */
-static double preview(model *m, size_t var)
+typedef enum rule {
+    FEWEST_STATES,   /* and transitions */
+    MOST_CONSTRAINED /* fewest prefixes left; then most constraints touched */
+} rule;
+
+/* How good it is to assign `var` next; less is better. */
+static double preview(model *m, size_t var, rule by)
 {
     double prefixes = m->prefixes, states = m->states, cost = m->cost;
     step(m, var);
     double score = m->cost - cost + 4 * m->states;
+    if (by == MOST_CONSTRAINED)
+        score = m->prefixes / prefixes / (1 + (double)m->n_terms_of[var]);
     mark_assigned(m, var, false);
     m->prefixes = prefixes;
     m->states = states;
@@ -100,7 +104,7 @@ static double preview(model *m, size_t var)
     return score;
 }
 
-static double greedy(model *m, size_t first, size_t *order)
+static double greedy(model *m, size_t first, rule by, size_t *order)
 {
     start(m);
     for (size_t k = 0; k < m->g->n_vars; k++) {
@@ -109,7 +113,7 @@ static double greedy(model *m, size_t first, size_t *order)
         for (size_t v = 0; k > 0 && v < m->g->n_vars; v++) {
             if (m->assigned[v])
                 continue;
-            double score = preview(m, v);
+            double score = preview(m, v, by);
             if (best_score < 0 || score < best_score) {
                 best = v;
                 best_score = score;
@@ -149,7 +153,7 @@ static void improve(model *m, size_t *order, double cost)
             for (size_t to = 0; to < n; to++) {
                 if (to == from)
                     continue;
-                if (m->steps > MAX_STEPS)
+                if (m->steps > MIN_STEPS && (m->steps > MAX_STEPS || (double)m->steps > cost / TRANSITIONS_PER_STEP))
                     return;
                 move(order, from, to);
                 double changed = cost_of(m, order, cost);
@@ -164,22 +168,37 @@ static void improve(model *m, size_t *order, double cost)
     }
 }
 
+static void list_terms(model *m)
+{
+    space_group *g = m->g;
+    m->terms_of = mem_calloc(g->n_vars, sizeof(size_t *));
+    m->n_terms_of = mem_calloc(g->n_vars, sizeof *m->n_terms_of);
+    for (size_t v = 0; v < g->n_vars; v++)
+        m->terms_of[v] = arena_alloc(g->memory, (g->n_terms + 1) * sizeof **m->terms_of);
+    for (size_t i = 0; i < g->n_terms; i++)
+        for (size_t k = 0; k < g->terms[i].n_vars; k++)
+            m->terms_of[g->terms[i].vars[k]][m->n_terms_of[g->terms[i].vars[k]]++] = i;
+}
+
 size_t *space_order_find(space_group *g)
 {
     size_t n = g->n_vars;
     model m = {.g = g};
+    list_terms(&m);
     m.assigned = mem_alloc(n * sizeof *m.assigned);
     m.missing = mem_alloc((g->n_terms + 1) * sizeof *m.missing);
     size_t *best = mem_alloc(n * sizeof *best), *order = mem_alloc(n * sizeof *order);
     double best_cost = -1;
-    for (size_t first = 0; first < n && (first == 0 || m.steps < MAX_STEPS / 2); first++) {
-        double cost = greedy(&m, first, order);
+    for (size_t i = 0; i < 2 * n && (i < 2 || m.steps < MIN_STEPS / 2); i++) {
+        double cost = greedy(&m, i / 2, i % 2 ? MOST_CONSTRAINED : FEWEST_STATES, order);
         if (best_cost < 0 || cost < best_cost) {
             best_cost = cost;
             memcpy(best, order, n * sizeof *best);
         }
     }
     improve(&m, best, best_cost);
+    free(m.terms_of);
+    free(m.n_terms_of);
     free(m.assigned);
     free(m.missing);
     free(m.mark);

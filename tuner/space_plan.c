@@ -52,10 +52,6 @@ static space_step make_step(planner *p, const expr *e)
     s.strides = arena_alloc(g->memory, (f.n + 1) * sizeof *s.strides);
     for (size_t i = 0; i < f.n; i++)
         s.inputs[s.n_inputs++] = position_of(p, f.subs[i]);
-    s.levels = arena_alloc(g->memory, (p->level + 1) * sizeof *s.levels);
-    for (size_t k = 0; k <= p->level; k++)
-        if (expr_uses(e, space_group_slot(g, p->order[k])))
-            s.levels[s.n_levels++] = k;
     add_table(p, &s);
     return s;
 }
@@ -68,7 +64,8 @@ static size_t count_assigned(const space_group_term *t, const bool *assigned)
     return n;
 }
 
-/* One more owner of a subexpression: it is needed always (guard SIZE_MAX), or while that guard is undecided. */
+/* One more owner of a subexpression: it is needed always (guard SIZE_MAX), or while that guard is undecided. (What an
+ * earlier guard has struck out of the tuple stays out: copying keeps SPACE_ANY.) */
 static void add_carry(planner *p, size_t sub, size_t guard)
 {
     space_plan *plan = p->plan;
@@ -104,7 +101,7 @@ static void plan_terms(planner *p)
             continue;
         }
         size_t guard = SIZE_MAX;
-        if (t->short_circuits) {
+        if (n_after > n_before && space_group_may_decide(g, i, p->after)) {
             guard = plan->n_guards++;
             plan->guards[guard] = make_step(p, t->term->test);
             plan->guards[guard].kind = SPACE_STEP_GUARD;

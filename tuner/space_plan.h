@@ -16,30 +16,28 @@ typedef struct space_step {
     size_t constraint; /* of a test or guard */
     size_t sub;        /* SPACE_STEP_NUMBER: whose values are numbered */
     size_t n_inputs;
-    size_t *inputs;    /* positions in the tuple */
-    size_t *strides;   /* in the table */
-    size_t n_levels;
-    size_t *levels;    /* whose variables the expression uses (assigned ones, the new one included) */
-    uint32_t *table;   /* NULL: none */
-    size_t base;       /* of the state at hand */
+    size_t *inputs;  /* positions in the tuple */
+    size_t *strides; /* in the table */
+    uint32_t *table; /* NULL: none */
+    size_t base;     /* of the state at hand */
 } space_step;
 
 /* One number of the next tuple. */
 typedef struct space_carry {
     size_t sub;
-    size_t copy;     /* position in the old tuple, or SIZE_MAX: computed */
+    size_t copy; /* position in the old tuple, or SIZE_MAX: computed */
     space_step step;
-    bool always;     /* otherwise needed only while one of these guards is undecided */
+    bool always; /* otherwise needed only while one of these guards is undecided */
     size_t *guards;
     size_t n_guards;
 } space_carry;
 
 typedef struct space_plan {
     size_t level;
-    size_t n_values;     /* of the new variable */
-    space_step *tests;   /* terms whose last variable this is */
+    size_t n_values;   /* of the new variable */
+    space_step *tests; /* terms whose last variable this is */
     size_t n_tests;
-    space_step *guards;  /* terms that may be decided before their last variable */
+    space_step *guards; /* terms that may be decided before their last variable */
     size_t n_guards;
     space_carry *carries;
     size_t n_carries;

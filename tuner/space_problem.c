@@ -23,7 +23,7 @@ bool space_problem_test(const space_problem *p, const expr *test, size_t constra
 static void add_terms(space_problem *p, const expr *e, size_t constraint)
 {
     size_t n = expr_conjuncts(e, NULL, 0);
-    const expr **parts = mem_alloc(n * sizeof(*parts));
+    const expr **parts = mem_calloc(n, sizeof(void *));
     expr_conjuncts(e, parts, n);
     p->terms = mem_grow(p->terms, &p->terms_capacity, p->n_terms + n, sizeof *p->terms);
     for (size_t i = 0; i < n; i++)

@@ -24,11 +24,11 @@ typedef struct space_tally {
 typedef struct space_problem {
     const space_def *def;
     arena *memory;
-    value *env;         /* the definition's, and the parameters that have one value left */
-    size_t *param_of;   /* slot -> parameter, SIZE_MAX */
-    uint32_t **domain;  /* per parameter: indices of the values left, ascending */
+    value *env;        /* the definition's, and the parameters that have one value left */
+    size_t *param_of;  /* slot -> parameter, SIZE_MAX */
+    uint32_t **domain; /* per parameter: indices of the values left, ascending */
     size_t *n_domain;
-    space_term *terms;  /* two parameters or more each */
+    space_term *terms; /* two parameters or more each */
     size_t n_terms, terms_capacity;
     size_t *group;      /* per parameter; SPACE_NO_GROUP: one value left */
     size_t n_groups;    /* numbered by their first parameter */

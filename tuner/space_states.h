@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 typedef struct space_states {
-    size_t width;     /* numbers per tuple */
-    size_t depth;     /* variables assigned so far */
+    size_t width; /* numbers per tuple */
+    size_t depth; /* variables assigned so far */
     size_t n, capacity;
-    uint32_t *tuples; /* n * width */
+    uint32_t *tuples;      /* n * width */
     uint32_t *assignments; /* n * depth: index in the domain of the variable of each level */
-    uint32_t *hashes; /* n */
-    uint32_t *slots;  /* hash table of state + 1 */
+    uint32_t *hashes;      /* n */
+    uint32_t *slots;       /* hash table of state + 1 */
     size_t n_slots;
 } space_states;
 

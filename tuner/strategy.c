@@ -12,18 +12,20 @@
 
 const strategy_ops *const strategy_table[] = {&strategy_exhaustive, &strategy_random, &strategy_local, NULL};
 
+enum { N_STRATEGIES = sizeof strategy_table / sizeof *strategy_table - 1 };
+
 struct strategy {
     const strategy_ops *ops;
     const space *space;
     void *state;
-    key_set seen;        /* proposed, claimed or known */
-    void *rest;          /* a random strategy that takes over when the other has no more ideas; NULL so far */
+    key_set seen; /* proposed, claimed or known */
+    void *rest;   /* a random strategy that takes over when the other has no more ideas; NULL so far */
     strategy_options options;
 };
 
 const strategy_ops *strategy_find(const char *name, kw_error *err)
 {
-    const char *names[sizeof strategy_table / sizeof *strategy_table];
+    const char *names[N_STRATEGIES];
     size_t n = 0;
     strb list = STRB_INIT;
     for (; strategy_table[n]; n++) {

@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_START 5          /* samples before the search: two fifths of the budget, within these bounds */
+#define MIN_START 5 /* samples before the search: two fifths of the budget, within these bounds */
 #define MAX_START 20
-#define ELITES 3             /* whose neighbours are candidates */
+#define ELITES 3 /* whose neighbours are candidates */
 #define RANDOM_CANDIDATES 10
-#define MAX_NEIGHBOURS 160   /* of one elite; a random choice if it has more */
+#define MAX_NEIGHBOURS 160 /* of one elite; a random choice if it has more */
 #define MAX_CANDIDATES (ELITES * MAX_NEIGHBOURS + RANDOM_CANDIDATES)
 #define NEAREST 5
-#define MAX_COMPARED 1024    /* measured configurations that one prediction looks at */
-#define CURIOSITY 0.1        /* share of the spread that a distance of one changed parameter is worth */
+#define MAX_COMPARED 1024 /* measured configurations that one prediction looks at */
+#define CURIOSITY 0.1     /* share of the spread that a distance of one changed parameter is worth */
 
 typedef struct measured {
     uint32_t *config;
@@ -132,7 +132,7 @@ static double distance(const local *l, const uint32_t *a, const uint32_t *b)
 
 static double promise(const local *l, const uint32_t *config)
 {
-    double near[NEAREST], log_time[NEAREST];
+    double near[NEAREST] = {0}, log_time[NEAREST] = {0};
     double best = l->items[0].log_time, worst = l->items[l->n_ok - 1].log_time;
     double spread = l->items[l->n_ok / 2].log_time - best;
     size_t n = 0, stride = 1 + l->n / MAX_COMPARED;

@@ -211,8 +211,8 @@ static kw_code begin_search(search *q, kw_error *err)
     if (code != KW_OK)
         return code;
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
-    if (q->arms.notes.length > 0)
-        log_info("left out: %s", strb_text(&q->arms.notes));
+    if (q->arms.notes.length > 0) /* ordinary: a template for narrow shapes, say */
+        log_debug("left out: %s", strb_text(&q->arms.notes));
     return KW_OK;
 }
 

@@ -134,6 +134,37 @@ static bool is_free(const variant *v)
     return true;
 }
 
+/* The fallback at its default configuration, when it is not among the templates of the search: every header needs it
+ * verified, and the table its time. */
+static kw_code measure_fallback(search *q, const template *f, kw_error *err)
+{
+    if (!q->t->reference || !q->trusted || ledger_find(&q->ledger, q->trusted->hash) ||
+        !variant_fits(q->trusted, q->shape, &evaluator_device(q->e)->limits, NULL))
+        return KW_OK;
+    uint32_t *config = mem_alloc((f->n_params + 1) * sizeof *config);
+    template_default(f, config);
+    kw_error ignored;
+    trial *x = trial_new(NULL, f, config);
+    free(config);
+    if (variant_expand(f, &q->o->types, x->config, q->shape, &x->v, &ignored) != KW_OK) {
+        trial_free(x);
+        return KW_OK;
+    }
+    kw_code code = search_run_alone(q, x, CANDIDATE_TARGET, err);
+    if (code != KW_OK)
+        return code; /* x is still among the pending ones, which are freed together */
+    code = search_record(q, x, "fallback", err);
+    if (code == KW_OK && x->c.record.outcome == OUTCOME_OK) {
+        job_record_clear(&x->c.record);
+        code = search_run_alone(q, x, CANDIDATE_GENERAL, err);
+        if (code != KW_OK)
+            return code;
+        code = x->c.record.outcome == OUTCOME_OK ? note_general(q, x, err) : search_record(q, x, "general", err);
+    }
+    trial_free(x);
+    return code;
+}
+
 /* The default layer wants a variant that is fast and right everywhere: the best one that has no size as a constant,
  * verified on every edge shape. The fallback is verified as well, since it must serve whatever the others refuse. */
 static kw_code verify_defaults(search *q, kw_error *err)
@@ -217,6 +248,12 @@ static kw_code nothing_found(const search *q, kw_error *err)
                         outcome_name((outcome)most), q->failure_text[most]);
 }
 
+static bool is_searched(const ledger_entry *e, void *cookie)
+{
+    search *q = cookie;
+    return arms_find(&q->arms, e->template_name) != NULL;
+}
+
 /* A winner that fails on an edge shape makes way for the next. */
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
 {
@@ -224,7 +261,7 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         kw_code code = retime_contenders(q, err);
         if (code != KW_OK)
             return code;
-        const ledger_entry *w = ledger_winner(&q->ledger, NULL, NULL);
+        const ledger_entry *w = ledger_winner(&q->ledger, is_searched, q);
         if (!w)
             return nothing_found(q, err);
         code = verify_general(q, w, err);
@@ -232,7 +269,11 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
             return code;
         if (!w->ok)
             continue;
-        describe_winner(q, w, out);
+        const template *f = search_fallback(q->o);
+        code = f && !arms_find(&q->arms, f->name) ? measure_fallback(q, f, err) : KW_OK;
+        if (code != KW_OK)
+            return code;
+        describe_winner(q, ledger_winner(&q->ledger, is_searched, q), out);
         return verify_defaults(q, err);
     }
 }
