@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     cl_context context;
@@ -123,15 +124,15 @@ static int try_shape(program *p, kw_gemm_shape s)
     size_t m = (size_t)s.M, n = (size_t)s.N, k = (size_t)s.K;
     float *a = random_matrix(m * k, &seed), *b = random_matrix(k * n, &seed), *c = random_matrix(m * n, &seed);
     kw_gemm_choice choice = kw_gemm_select(kw_gemm_device(p->gemm), &s);
+    const char *name = kw_gemm_variant_name(choice.variant); /* template and configuration */
     kw_status status = multiply(p, s, a, b, c);
     double error = status == KW_SUCCESS ? worst_error(a, b, c, m, n, k) : HUGE_VAL;
     printf("  M=%lu,N=%lu,K=%lu: ", (unsigned long)m, (unsigned long)n, (unsigned long)k);
     if (status != KW_SUCCESS)
         printf("%s\n%s\n", kw_status_text(status), kw_gemm_build_log(p->gemm));
     else
-        printf("%s, largest error %.2g of its bound; layer %s, match %s\n      %s\n", error <= 1 ? "right" : "WRONG",
-               error, kw_layer_text(choice.layer), kw_match_text(choice.device_match),
-               kw_gemm_variant_name(choice.variant));
+        printf("%s, largest error %.2g of its bound; layer %s, match %s, %.*s\n", error <= 1 ? "right" : "WRONG", error,
+               kw_layer_text(choice.layer), kw_match_text(choice.device_match), (int)strcspn(name, " "), name);
     free(a);
     free(b);
     free(c);
