@@ -25,7 +25,8 @@ static cl_device_id pick_device(const char *spec)
         return NULL;
     if (clGetPlatformIDs(16, platforms, &n) != CL_SUCCESS || platform >= n || platform >= 16)
         return NULL;
-    if (clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &n) != CL_SUCCESS || device >= n || device >= 64)
+    if (clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &n) != CL_SUCCESS || device >= n ||
+        device >= 64)
         return NULL;
     return devices[device];
 }
@@ -100,8 +101,7 @@ static kw_status multiply(program *p, kw_gemm_shape s, float *a, float *b, float
     cl_mem B = clCreateBuffer(p->context, copied, k * n * sizeof *b, b, NULL);
     cl_mem C = clCreateBuffer(p->context, CL_MEM_READ_WRITE, m * n * sizeof *c, NULL, NULL);
     cl_mem workspace = bytes ? clCreateBuffer(p->context, CL_MEM_READ_WRITE, bytes, NULL, NULL) : NULL;
-    kw_status status =
-        kw_gemm_enqueue(p->gemm, p->queue, s, 1.0f, 0.0f, A, 0, B, 0, C, 0, workspace, 0, NULL, NULL);
+    kw_status status = kw_gemm_enqueue(p->gemm, p->queue, s, 1.0f, 0.0f, A, 0, B, 0, C, 0, workspace, 0, NULL, NULL);
     if (status == KW_SUCCESS &&
         clEnqueueReadBuffer(p->queue, C, CL_TRUE, 0, m * n * sizeof *c, c, 0, NULL, NULL) != CL_SUCCESS)
         status = KW_ERROR_OPENCL;
