@@ -55,7 +55,8 @@ static kw_code build_failed(device *d, cl_int code, const char *options, const c
     } else {
         opencl_first_line(strb_text(&info->log), line, sizeof line);
     }
-    return device_fail(d, DEVICE_FAULT_BUILD, err, KW_FAILED, "does not compile: %s", line);
+    device_fault fault = code == CL_OUT_OF_HOST_MEMORY ? DEVICE_FAULT_MEMORY : DEVICE_FAULT_BUILD;
+    return device_fail(d, fault, err, KW_FAILED, "does not compile: %s", line);
 }
 
 /* ---- kernels ---- */

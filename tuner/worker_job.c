@@ -51,6 +51,10 @@ static void add_numbered_source(const char *source, strb *out)
 static bool build_failed(run *r, const kw_error *err, const device_build_info *info)
 {
     run_device_failed(r, err, "build");
+    if (device_last_fault(r->device) == DEVICE_FAULT_MEMORY) {
+        r->record->outcome = OUTCOME_COMPILE_ERROR;
+        r->record->out_of_memory = true;
+    }
     if (r->record->outcome != OUTCOME_COMPILE_ERROR)
         return false;
     strb text = STRB_INIT;
