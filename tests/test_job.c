@@ -292,6 +292,7 @@ static void test_record_round_trip(void **state)
                     .compile_start_ms = 0.5,
                     .verify_start_ms = 4,
                     .time_start_ms = 5,
+                    .device_ms = 5.25,
                     .registers = 128,
                     .spill_bytes = -1,
                     .local_bytes = 4096,
@@ -317,6 +318,7 @@ static void test_record_round_trip(void **state)
         assert_int_equal(got->out_of_memory, o % 2 == 1);
         assert_true(got->compile_ms == 1.5 && got->verify_ms == 2.5 && got->time_ms == 3.5);
         assert_true(got->compile_start_ms == 0.5 && got->verify_start_ms == 4 && got->time_start_ms == 5);
+        assert_true(got->device_ms == 5.25);
         assert_int_equal(got->registers, 128);
         assert_int_equal(got->spill_bytes, -1);
         assert_int_equal(got->local_bytes, 4096);

@@ -12,6 +12,8 @@
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
 
+#define DEVICE_TRACK 1000 /* in a trace, behind those of the workers */
+
 /* Worker 0 verifies and times; the others compile. */
 enum { TIMING_WORKER = 0 };
 
@@ -257,6 +259,12 @@ static void trace_record(evaluator *e, const candidate *c, const job_record *r, 
             continue;
         int64_t from = c->sent_ns + (int64_t)(parts[i].start_ms * 1e6);
         trace_add(e->options.trace, worker + 1, parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6), 1);
+    }
+    /* Its length is right, its place is not: the device's parts of both stages in one piece. */
+    if (r->device_ms > 0) {
+        int64_t from = c->sent_ns + (int64_t)((r->verify_ms > 0 ? r->verify_start_ms : r->time_start_ms) * 1e6);
+        trace_add(e->options.trace, DEVICE_TRACK + worker, "device", name, from, from + (int64_t)(r->device_ms * 1e6),
+                  0);
     }
 }
 

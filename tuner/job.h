@@ -103,7 +103,8 @@ typedef struct job_record {
     bool out_of_memory;                                      /* of the host, while compiling: worth another try */
     double compile_ms, verify_ms, time_ms;                   /* host wall time of the stages */
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
-    int64_t registers, spill_bytes, local_bytes;             /* -1 unknown */
+    double device_ms;                            /* of these, waiting for the device at work for the candidate */
+    int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
     size_t cases_passed;
     double worst_error; /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
 } job_record;
@@ -136,7 +137,7 @@ typedef struct message {
     char cpu_model[128];
     int64_t physical_cores;
     int64_t available_bytes; /* memory that its machine can still give to programs; 0 unknown */
-    device_info *devices; /* free() */
+    device_info *devices;    /* free() */
     size_t n_devices;
     char note[512];
 } message;

@@ -100,6 +100,7 @@ static json *record_to_json(const job_record *r)
     json_set_number(o, "verify_ms", r->verify_ms);
     json_set_number(o, "time_start_ms", r->time_start_ms);
     json_set_number(o, "time_ms", r->time_ms);
+    json_set_number(o, "device_ms", r->device_ms);
     json_set_int(o, "registers", r->registers);
     json_set_int(o, "spill_bytes", r->spill_bytes);
     json_set_int(o, "local_bytes", r->local_bytes);
@@ -191,9 +192,13 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
         const char *key;
         double *to;
     } reals[] = {
-        {"compile_start_ms", &out->compile_start_ms}, {"compile_ms", &out->compile_ms},
-        {"verify_start_ms", &out->verify_start_ms},   {"verify_ms", &out->verify_ms},
-        {"time_start_ms", &out->time_start_ms},       {"time_ms", &out->time_ms},
+        {"compile_start_ms", &out->compile_start_ms},
+        {"compile_ms", &out->compile_ms},
+        {"verify_start_ms", &out->verify_start_ms},
+        {"verify_ms", &out->verify_ms},
+        {"time_start_ms", &out->time_start_ms},
+        {"time_ms", &out->time_ms},
+        {"device_ms", &out->device_ms},
         {"worst_error", &out->worst_error},
     };
     kw_code code = KW_OK;
