@@ -419,6 +419,7 @@ void device_build_info_clear(device_build_info *b)
 {
     strb_clear(&b->log);
     b->registers = b->spill_bytes = b->local_bytes = b->max_group = -1;
+    b->from_cache = false;
 }
 
 kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,

@@ -87,6 +87,7 @@ typedef struct device_build_info {
     int64_t spill_bytes; /* -1 unknown */
     int64_t local_bytes; /* static local memory of the largest kernel; -1 unknown */
     int64_t max_group;   /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+    bool from_cache;     /* nothing was compiled: log and figures are those of the build that made the entry */
 } device_build_info;
 void device_build_info_clear(device_build_info *b);
 

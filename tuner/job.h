@@ -100,9 +100,11 @@ typedef struct job_record {
     size_t n_dropped;                                        /* non-positive readings */
     const char *method;                                      /* "events" or "batch"; NULL if not timed */
     bool stopped_early;                                      /* hopeless */
+    bool out_of_memory;                                      /* of the host, while compiling: worth another try */
     double compile_ms, verify_ms, time_ms;                   /* host wall time of the stages */
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
-    int64_t registers, spill_bytes, local_bytes;             /* -1 unknown */
+    double device_ms;                            /* of these, waiting for the device at work for the candidate */
+    int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
     size_t cases_passed;
     double worst_error; /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
 } job_record;
@@ -134,7 +136,8 @@ typedef struct message {
     char version[32], host[128];
     char cpu_model[128];
     int64_t physical_cores;
-    device_info *devices; /* free() */
+    int64_t available_bytes; /* memory that its machine can still give to programs; 0 unknown */
+    device_info *devices;    /* free() */
     size_t n_devices;
     char note[512];
 } message;

@@ -122,6 +122,8 @@ static void report_lost_job(worker_proc *w)
     r.stage = w->stage;
     r.registers = r.spill_bytes = r.local_bytes = -1;
     r.outcome = w->timed_out ? OUTCOME_TIMEOUT : OUTCOME_CRASH;
+    /* Nobody here killed it: the system does, where memory is short. */
+    r.out_of_memory = !w->timed_out && !w->complaint[0] && w->term_signal == SIGKILL && w->stage <= STAGE_COMPILE;
     strb why = STRB_INIT;
     if (w->timed_out) {
         int64_t limit = w->stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms;

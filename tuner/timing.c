@@ -1,6 +1,7 @@
 /* Timing policy. */
 #include "tuner/timing.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -30,20 +31,32 @@ static const device_launch *pick(size_t run, void *cookie)
 
 /* ---- a row of runs ---- */
 
+static void count_time(const timing_rig *rig, int64_t since)
+{
+    if (rig->device_ns)
+        *rig->device_ns += (double)(clock_now_ns() - since);
+}
+
 static kw_code row_events(const timing_rig *rig, size_t n, bool probe, double *ns, kw_error *err)
 {
     row r = {rig, probe ? n - 1 : SIZE_MAX};
     kw_code code = rig->restore(rig->cookie, err);
-    return code == KW_OK ? device_time_events(rig->device, rig->program, pick, &r, rig->n_launches, n, ns, err) : code;
+    int64_t start = clock_now_ns();
+    if (code == KW_OK)
+        code = device_time_events(rig->device, rig->program, pick, &r, rig->n_launches, n, ns, err);
+    count_time(rig, start);
+    return code;
 }
 
 static kw_code row_batches(const timing_rig *rig, size_t per_batch, size_t n, bool probe, double *ns, kw_error *err)
 {
     row r = {rig, probe ? n * per_batch - 1 : SIZE_MAX};
     kw_code code = rig->restore(rig->cookie, err);
-    return code == KW_OK
-               ? device_time_batch(rig->device, rig->program, pick, &r, rig->n_launches, per_batch, n, ns, err)
-               : code;
+    int64_t start = clock_now_ns();
+    if (code == KW_OK)
+        code = device_time_batch(rig->device, rig->program, pick, &r, rig->n_launches, per_batch, n, ns, err);
+    count_time(rig, start);
+    return code;
 }
 
 /* ---- how many ---- */

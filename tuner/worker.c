@@ -86,6 +86,7 @@ static void send_hello(worker *w)
     }
     snprintf(hello.cpu_model, sizeof hello.cpu_model, "%s", w->machine.cpu_model);
     hello.physical_cores = (int64_t)w->machine.physical_cores;
+    hello.available_bytes = topology_available_bytes();
     if (device_list(&hello.devices, &hello.n_devices, &note, &err) != KW_OK)
         strb_add(&note, err.message);
     snprintf(hello.note, sizeof hello.note, "%s", strb_text(&note));

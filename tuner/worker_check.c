@@ -397,6 +397,7 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
     r->host_ns = (double)(clock_now_ns() - start);
+    r->record->device_ms += r->host_ns / 1e6;
     return run_check_all(r, data, set, poison_of[pass], pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 

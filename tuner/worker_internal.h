@@ -42,6 +42,7 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
+    bool from_cache;  /* it was not compiled by this job */
     stage stage;      /* announced last */
     int64_t start_ns; /* when the job was received */
     int64_t announced_ns;

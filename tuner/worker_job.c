@@ -51,6 +51,10 @@ static void add_numbered_source(const char *source, strb *out)
 static bool build_failed(run *r, const kw_error *err, const device_build_info *info)
 {
     run_device_failed(r, err, "build");
+    if (device_last_fault(r->device) == DEVICE_FAULT_MEMORY) {
+        r->record->outcome = OUTCOME_COMPILE_ERROR;
+        r->record->out_of_memory = true;
+    }
     if (r->record->outcome != OUTCOME_COMPILE_ERROR)
         return false;
     strb text = STRB_INIT;
@@ -79,6 +83,7 @@ static bool build(run *r)
         r->record->registers = info.registers;
         r->record->spill_bytes = info.spill_bytes;
         r->record->local_bytes = info.local_bytes;
+        r->from_cache = info.from_cache;
     } else {
         r->program = NULL;
         build_failed(r, &err, &info);
@@ -128,6 +133,50 @@ static bool launch_once(run *r, const job_case *c)
     return good;
 }
 
+/* More work-items than this in one dimension and PoCL 3.1 compiles another version of the kernel. */
+#define SMALL_GRID 65535
+
+static bool is_small_grid(const plan_launch *l)
+{
+    bool small = true;
+    for (size_t d = 0; d < l->rank; d++)
+        small = small && l->local[d] * l->groups[d] <= SMALL_GRID;
+    return small;
+}
+
+/* Would the driver compile for `b` what it has compiled for `a`? The version for large grids serves small ones too. */
+static bool covers(const plan_launch *a, const plan_launch *b)
+{
+    bool same = strcmp(a->kernel, b->kernel) == 0 && a->rank == b->rank;
+    for (size_t d = 0; same && d < a->rank; d++)
+        same = a->local[d] == b->local[d];
+    return same && (is_small_grid(b) || !is_small_grid(a));
+}
+
+static bool is_covered(const run *r, size_t launched_from, const plan_launch *l)
+{
+    for (size_t i = launched_from; i < r->job->n_cases; i++)
+        for (size_t k = 0; k < r->job->cases[i].plan.n_launches; k++)
+            if (covers(&r->job->cases[i].plan.launches[k], l))
+                return true;
+    return false;
+}
+
+/* The target first, then those of the other cases that need what has not been compiled yet. */
+static bool launch_all(run *r)
+{
+    bool good = true;
+    for (size_t i = r->job->n_cases; good && i-- > 0;) {
+        const plan *p = &r->job->cases[i].plan;
+        bool covered = true;
+        for (size_t k = 0; k < p->n_launches; k++)
+            covered = covered && is_covered(r, i + 1, &p->launches[k]);
+        if (!covered)
+            good = launch_once(r, &r->job->cases[i]);
+    }
+    return good;
+}
+
 static bool compile(run *r)
 {
     r->record->compile_start_ms = run_ms(r);
@@ -135,8 +184,8 @@ static bool compile(run *r)
     bool good = build(r);
     for (size_t i = 0; good && i < r->job->n_cases; i++)
         good = check_args(r, &r->job->cases[i]);
-    if (good && device_describe(r->device)->builds_at_launch)
-        good = launch_once(r, &r->job->cases[r->job->n_cases - 1]);
+    if (good && device_describe(r->device)->builds_at_launch && !r->from_cache)
+        good = launch_all(r);
     r->record->compile_ms = run_ms(r) - r->record->compile_start_ms;
     return good;
 }

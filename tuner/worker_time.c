@@ -161,8 +161,12 @@ static bool measure(bench *b, timing_result *result)
                       .cookie = b};
     for (size_t i = 0; i < b->n_sets; i++)
         rig.sets[i] = b->sets[i]->launches;
+    double device_ns = 0;
+    rig.device_ns = &device_ns;
     kw_error err;
-    if (timing_measure(&rig, &r->job->timing, result, &err) == KW_OK)
+    kw_code code = timing_measure(&rig, &r->job->timing, result, &err);
+    r->record->device_ms += device_ns / 1e6;
+    if (code == KW_OK)
         return true;
     if (err.code == KW_FAILED && !r->device->lost)
         return run_fail(r, OUTCOME_LAUNCH_ERROR, "timing: %s", err.message);
