@@ -39,7 +39,7 @@ device_arg probe_buffer(device_buffer *b)
 
 /* ---- failures ---- */
 
-kw_code probe_give_up(probe *p, const char *what, const kw_error *why, kw_error *err)
+kw_code probe_give_up(device_probe *p, const char *what, const kw_error *why, kw_error *err)
 {
     if (p->d->lost) {
         kw_error_set(err, KW_ENVIRONMENT, "%s", why->message);
@@ -49,12 +49,12 @@ kw_code probe_give_up(probe *p, const char *what, const kw_error *why, kw_error 
     return KW_OK;
 }
 
-const char *probe_notes(const probe *p)
+const char *probe_notes(const device_probe *p)
 {
     return strb_text(&p->notes);
 }
 
-static void tell_alive(probe *p)
+static void tell_alive(device_probe *p)
 {
     if (p->alive)
         p->alive(p->cookie);
@@ -68,14 +68,14 @@ static const device_launch *always(size_t run, void *cookie)
     return *(const device_launch **)cookie;
 }
 
-static void keep_reading(probe *p, double ns)
+static void keep_reading(device_probe *p, double ns)
 {
     if (ns > 0 && p->n_readings < PROBE_MAX_READINGS)
         p->readings[p->n_readings++] = ns;
 }
 
 /* Runs in a row; *ns is the shortest, 0 if there is no reading. */
-static kw_code row(probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
+static kw_code row(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
 {
     double t[MAX_RUNS + 1];
     *ns = 0;
@@ -97,7 +97,7 @@ static kw_code row(probe *p, device_program *program, const device_launch *l, si
     return code;
 }
 
-kw_code probe_fastest(probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
+kw_code probe_fastest(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
 {
     kw_code code = row(p, program, l, 1, ns, err);
     if (code != KW_OK || *ns > LONG_RUN_NS)
@@ -105,7 +105,7 @@ kw_code probe_fastest(probe *p, device_program *program, const device_launch *l,
     return row(p, program, l, (n < MAX_RUNS ? n : MAX_RUNS) + 1, ns, err);
 }
 
-kw_code probe_calibrate(probe *p, device_program *program, device_launch *l, device_arg *steps, double target_ns,
+kw_code probe_calibrate(device_probe *p, device_program *program, device_launch *l, device_arg *steps, double target_ns,
                         double *ns, kw_error *err)
 {
     double n = 16;
@@ -121,7 +121,7 @@ kw_code probe_calibrate(probe *p, device_program *program, device_launch *l, dev
 /* ---- programs ---- */
 
 /* NULL if it does not build; then `why` says so. */
-static device_program *build(probe *p, const char *source, const char *options, const char *const *kernels, size_t n,
+static device_program *build(device_probe *p, const char *source, const char *options, const char *const *kernels, size_t n,
                              device_build_info *info, kw_error *why)
 {
     device_program *program;
@@ -137,7 +137,7 @@ static size_t power_of_two_up_to(size_t most)
     return n;
 }
 
-static size_t largest_group(const probe *p)
+static size_t largest_group(const device_probe *p)
 {
     int64_t most = p->d->info.limits.max_work_group_size;
     return power_of_two_up_to(most < 1 ? 1 : most > 256 ? 256 : (size_t)most);
@@ -149,7 +149,7 @@ static size_t fitting_group(size_t group, const device_build_info *info)
     return info->max_group > 0 && (size_t)info->max_group < group ? power_of_two_up_to((size_t)info->max_group) : group;
 }
 
-static kw_code build_memory(probe *p, kw_error *err)
+static kw_code build_memory(device_probe *p, kw_error *err)
 {
     static const char *const kernels[] = {"probe_empty",      "probe_copy",       "probe_read",
                                           "probe_write",      "probe_chunk_copy", "probe_chunk_read",
@@ -177,7 +177,7 @@ static void compute_options(probe_type type, size_t elements, char *out, size_t 
 }
 
 /* No program is no error: a CPU without half arithmetic in its list of extensions has none, a GPU may all the same. */
-static kw_code build_compute(probe *p, probe_type type, kw_error *err)
+static kw_code build_compute(device_probe *p, probe_type type, kw_error *err)
 {
     static const size_t bytes[PROBE_TYPES] = {4, 8, 2};
     static const char *const kernels[] = {"probe_fma"}, *const what[PROBE_TYPES] = {"f32 rate", "f64 rate", "f16 rate"};
@@ -203,7 +203,7 @@ static kw_code build_compute(probe *p, probe_type type, kw_error *err)
     return any ? KW_OK : probe_give_up(p, what[type], &why, err);
 }
 
-static kw_code build_local(probe *p, kw_error *err)
+static kw_code build_local(device_probe *p, kw_error *err)
 {
     static const char *const kernels[] = {"probe_local"};
     const device_limits *l = &p->d->info.limits;
@@ -252,7 +252,7 @@ static size_t bytes_wanted(const device_limits *l)
     return bytes < MIB ? MIB : bytes / MIB * MIB;
 }
 
-static device_buffer *make_buffer(probe *p, size_t bytes, kw_error *err)
+static device_buffer *make_buffer(device_probe *p, size_t bytes, kw_error *err)
 {
     const size_t all = bytes + PROBE_CHUNK_SHIFTS * PROBE_CHUNK_WORD;
     tell_alive(p);
@@ -264,7 +264,7 @@ static device_buffer *make_buffer(probe *p, size_t bytes, kw_error *err)
     return b;
 }
 
-static kw_code make_buffers(probe *p, kw_error *err)
+static kw_code make_buffers(device_probe *p, kw_error *err)
 {
     kw_error why;
     kw_error_clear(&why);
@@ -284,9 +284,9 @@ static kw_code make_buffers(probe *p, kw_error *err)
 
 /* ---- life ---- */
 
-kw_code probe_open(device *d, void (*alive)(void *cookie), void *cookie, probe **out, kw_error *err)
+kw_code probe_open(device *d, void (*alive)(void *cookie), void *cookie, device_probe **out, kw_error *err)
 {
-    probe *p = mem_calloc(1, sizeof *p);
+    device_probe *p = mem_calloc(1, sizeof *p);
     p->d = d;
     p->alive = alive;
     p->cookie = cookie;
@@ -305,7 +305,7 @@ kw_code probe_open(device *d, void (*alive)(void *cookie), void *cookie, probe *
     return code;
 }
 
-void probe_close(probe *p)
+void probe_close(device_probe *p)
 {
     if (!p)
         return;
@@ -323,7 +323,7 @@ void probe_close(probe *p)
 
 /* ---- rulers ---- */
 
-device_launch probe_fma_launch(probe *p, const probe_program *c, size_t groups_per_unit, device_arg *args)
+device_launch probe_fma_launch(device_probe *p, const probe_program *c, size_t groups_per_unit, device_arg *args)
 {
     int64_t units = p->d->info.limits.compute_units;
     size_t groups = groups_per_unit * (units > 0 ? (size_t)units : 1);
@@ -340,7 +340,7 @@ device_launch probe_fma_launch(probe *p, const probe_program *c, size_t groups_p
                            .n_args = 4};
 }
 
-static kw_code compute_ruler(probe *p, double ns, device_program **program, size_t *n_launches, kw_error *err)
+static kw_code compute_ruler(device_probe *p, double ns, device_program **program, size_t *n_launches, kw_error *err)
 {
     const probe_program *c = &p->compute[PROBE_F32][0];
     double got;
@@ -348,18 +348,20 @@ static kw_code compute_ruler(probe *p, double ns, device_program **program, size
         return kw_error_set(err, KW_FAILED, "there is no kernel for it");
     p->ruler_launches[0] = probe_fma_launch(p, c, 4, p->ruler_args);
     kw_code code = probe_calibrate(p, c->program, &p->ruler_launches[0], &p->ruler_args[3], ns, &got, err);
-    /* The first trial that is long enough may be up to 64 times too long; then it is cut by its ratio. */
-    int32_t steps;
-    memcpy(&steps, p->ruler_args[3].bytes, sizeof steps);
-    if (code == KW_OK && got > 0)
-        p->ruler_args[3] = probe_int((int32_t)fmin(fmax(steps * ns / got, 1), MAX_STEPS));
+    /* The first trial that is long enough may be up to 64 times too long, or was disturbed: its ratio mends that. */
+    for (int i = 0; code == KW_OK && got > 0 && i < 3; i++) {
+        int32_t steps;
+        memcpy(&steps, p->ruler_args[3].bytes, sizeof steps);
+        p->ruler_args[3] = probe_int((int32_t)fmin(fmax(round(steps * ns / got), 1), MAX_STEPS));
+        code = probe_fastest(p, c->program, &p->ruler_launches[0], 4, &got, err);
+    }
     *program = c->program;
     *n_launches = 1;
     return code == KW_OK && !(got > 0) ? kw_error_set(err, KW_FAILED, "it cannot be timed") : code;
 }
 
 /* Copies of a part of the buffers, or of all of them several times. */
-static kw_code memory_ruler(probe *p, double ns, device_program **program, size_t *n_launches, kw_error *err)
+static kw_code memory_ruler(device_probe *p, double ns, device_program **program, size_t *n_launches, kw_error *err)
 {
     if (!p->memory)
         return kw_error_set(err, KW_FAILED, "there is no kernel for it");
@@ -372,7 +374,7 @@ static kw_code memory_ruler(probe *p, double ns, device_program **program, size_
     for (;;) {
         l->groups[0] = (size_t)groups;
         l->groups[1] = l->groups[2] = 1;
-        kw_code code = probe_fastest(p, p->memory, l, 2, &got, err);
+        kw_code code = probe_fastest(p, p->memory, l, 4, &got, err);
         if (code != KW_OK || !(got > 0))
             return code != KW_OK ? code : kw_error_set(err, KW_FAILED, "it cannot be timed");
         if (got >= ns / 2 || groups >= (double)all)
@@ -388,7 +390,7 @@ static kw_code memory_ruler(probe *p, double ns, device_program **program, size_
     return KW_OK;
 }
 
-kw_code probe_ruler_of(probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
+kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
                        size_t *n_launches, kw_error *err)
 {
     *launches = p->ruler_launches;

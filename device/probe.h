@@ -44,18 +44,18 @@ typedef struct probe_figures {
     double seconds; /* the whole took */
 } probe_figures;
 
-typedef struct probe probe;
+typedef struct device_probe device_probe;
 
 /* Builds the kernels. `alive` (may be NULL) is called at least once a second or so of work: no run of a kernel and no
  * build lies between two calls more than once. Borrows the device. KW_OK unless the device is lost. */
-kw_code probe_open(device *d, void (*alive)(void *cookie), void *cookie, probe **out, kw_error *err);
-void probe_close(probe *p); /* NULL is fine */
+kw_code probe_open(device *d, void (*alive)(void *cookie), void *cookie, device_probe **out, kw_error *err);
+void probe_close(device_probe *p); /* NULL is fine */
 /* All figures but noise and seconds. */
-kw_code probe_measure(probe *p, probe_figures *out, kw_error *err);
+kw_code probe_measure(device_probe *p, probe_figures *out, kw_error *err);
 /* Launches of a kernel that together take about `ns`; *launches stays valid until the next call. KW_FAILED where there
  * is none, without a note. */
-kw_code probe_ruler_of(probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
+kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
                        size_t *n_launches, kw_error *err);
-const char *probe_notes(const probe *p); /* lines of what could not be measured and why; "" if nothing */
+const char *probe_notes(const device_probe *p); /* lines of what could not be measured and why; "" if nothing */
 
 #endif

@@ -35,7 +35,7 @@ typedef struct probe_program {
 
 enum { PROBE_WIDTHS = 2, PROBE_MAX_LAUNCHES = 64, PROBE_MAX_READINGS = 4096 };
 
-struct probe {
+struct device_probe {
     device *d;
     void (*alive)(void *cookie);
     void *cookie;
@@ -56,14 +56,14 @@ device_arg probe_float(float x);
 device_arg probe_buffer(device_buffer *b);
 
 /* After a failure: the error if the device is lost, else KW_OK and a note that `what` could not be measured. */
-kw_code probe_give_up(probe *p, const char *what, const kw_error *why, kw_error *err);
+kw_code probe_give_up(device_probe *p, const char *what, const kw_error *why, kw_error *err);
 /* The shortest of `n` runs of a launch after one more that is discarded; *ns is 0 where the timer gave no reading. */
-kw_code probe_fastest(probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err);
+kw_code probe_fastest(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err);
 /* Sets the argument `steps` of the launch so that a run takes about `target_ns`, at least half of it unless the number
  * of steps is at its end. *ns is what the last trial took. */
-kw_code probe_calibrate(probe *p, device_program *program, device_launch *l, device_arg *steps, double target_ns,
+kw_code probe_calibrate(device_probe *p, device_program *program, device_launch *l, device_arg *steps, double target_ns,
                         double *ns, kw_error *err);
 /* The launch of probe_fma that fills the device with `groups_per_unit` groups on each compute unit; args has 4. */
-device_launch probe_fma_launch(probe *p, const probe_program *c, size_t groups_per_unit, device_arg *args);
+device_launch probe_fma_launch(device_probe *p, const probe_program *c, size_t groups_per_unit, device_arg *args);
 
 #endif

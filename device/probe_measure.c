@@ -14,18 +14,18 @@
 #define EMPTY_BATCH 200
 #define NEVER (-1.0f) /* no sum of the positive numbers in the buffers */
 
-static bool on_cpu(const probe *p)
+static bool on_cpu(const device_probe *p)
 {
     return p->d->info.limits.is_cpu != 0;
 }
 
-static size_t units(const probe *p)
+static size_t units(const device_probe *p)
 {
     int64_t n = p->d->info.limits.compute_units;
     return n > 0 ? (size_t)n : 1;
 }
 
-static size_t runs(const probe *p)
+static size_t runs(const device_probe *p)
 {
     return on_cpu(p) ? CPU_RUNS : GPU_RUNS;
 }
@@ -37,7 +37,7 @@ static void raise_to(double *figure, double x)
 }
 
 /* Times one launch that does `work`; the figure is work per second. */
-static kw_code rate_of(probe *p, device_program *program, const device_launch *l, double work, size_t n,
+static kw_code rate_of(device_probe *p, device_program *program, const device_launch *l, double work, size_t n,
                        const char *what, double *figure, kw_error *err)
 {
     kw_error why;
@@ -50,7 +50,7 @@ static kw_code rate_of(probe *p, device_program *program, const device_launch *l
 }
 
 /* The same with an argument `steps` that says how often the launch does it. */
-static kw_code rate_of_steps(probe *p, device_program *program, device_launch *l, device_arg *steps, double work,
+static kw_code rate_of_steps(device_probe *p, device_program *program, device_launch *l, device_arg *steps, double work,
                              const char *what, double *figure, kw_error *err)
 {
     kw_error why;
@@ -65,7 +65,7 @@ static kw_code rate_of_steps(probe *p, device_program *program, device_launch *l
 
 /* ---- memory ---- */
 
-static size_t memory_group(const probe *p)
+static size_t memory_group(const device_probe *p)
 {
     int64_t most = p->d->info.limits.max_work_group_size;
     size_t group = 256;
@@ -74,7 +74,7 @@ static size_t memory_group(const probe *p)
     return group;
 }
 
-static kw_code streams(probe *p, probe_figures *f, kw_error *err)
+static kw_code streams(device_probe *p, probe_figures *f, kw_error *err)
 {
     const size_t group = memory_group(p), words = p->bytes / PROBE_WORD;
     const double bytes = (double)p->bytes;
@@ -101,7 +101,7 @@ static kw_code streams(probe *p, probe_figures *f, kw_error *err)
 }
 
 /* Every work-item goes through `span` words of its own, as often as the kernel is asked for; `once`: one time. */
-static kw_code chunks(probe *p, size_t items, size_t span, bool once, double *copy, double *read, kw_error *err)
+static kw_code chunks(device_probe *p, size_t items, size_t span, bool once, double *copy, double *read, kw_error *err)
 {
     const double bytes = (double)(items * span) * PROBE_CHUNK_WORD;
     device_arg c[] = {probe_buffer(p->from), probe_buffer(p->to), probe_int((int32_t)span), probe_int(1)};
@@ -119,7 +119,7 @@ static kw_code chunks(probe *p, size_t items, size_t span, bool once, double *co
 }
 
 /* On a CPU data may lie in any cache: within the first level, and within a part of the last one. */
-static kw_code cpu_caches(probe *p, probe_figures *f, kw_error *err)
+static kw_code cpu_caches(device_probe *p, probe_figures *f, kw_error *err)
 {
     const int64_t last = p->d->info.limits.cache_bytes;
     size_t items = 4 * units(p), span = p->bytes / PROBE_CHUNK_WORD / items / 4 * 4;
@@ -135,7 +135,7 @@ static kw_code cpu_caches(probe *p, probe_figures *f, kw_error *err)
 }
 
 /* On a GPU only the last-level cache outlives a kernel. 4 MiB are read, or an eighth of it where that is less. */
-static kw_code gpu_cache(probe *p, probe_figures *f, kw_error *err)
+static kw_code gpu_cache(device_probe *p, probe_figures *f, kw_error *err)
 {
     static const size_t per_unit[] = {4, 8};
     const int64_t last = p->d->info.limits.cache_bytes;
@@ -166,7 +166,7 @@ static kw_code gpu_cache(probe *p, probe_figures *f, kw_error *err)
 
 static const size_t groups_per_unit[] = {2, 4, 8, 16};
 
-static kw_code fma_rate(probe *p, probe_type type, const char *what, double *figure, kw_error *err)
+static kw_code fma_rate(device_probe *p, probe_type type, const char *what, double *figure, kw_error *err)
 {
     kw_code code = KW_OK;
     for (size_t w = 0; w < PROBE_WIDTHS; w++) {
@@ -181,7 +181,7 @@ static kw_code fma_rate(probe *p, probe_type type, const char *what, double *fig
     return code;
 }
 
-static kw_code local_rate(probe *p, double *figure, kw_error *err)
+static kw_code local_rate(device_probe *p, double *figure, kw_error *err)
 {
     kw_code code = KW_OK;
     for (size_t w = 0; w < PROBE_WIDTHS; w++) {
@@ -220,7 +220,7 @@ static const device_launch *always(size_t run, void *cookie)
     return *(const device_launch **)cookie;
 }
 
-static kw_code launches(probe *p, probe_figures *f, kw_error *err)
+static kw_code launches(device_probe *p, probe_figures *f, kw_error *err)
 {
     device_arg args[] = {probe_int(0)};
     const device_launch l = {"probe_empty", 1, {1, 1, 1}, {1, 1, 1}, args, 1}, *cookie = &l;
@@ -246,7 +246,7 @@ static kw_code launches(probe *p, probe_figures *f, kw_error *err)
 }
 
 /* The smallest difference between any two readings; 0 if all were alike. */
-static double event_step(probe *p)
+static double event_step(device_probe *p)
 {
     double step = INFINITY;
     qsort(p->readings, p->n_readings, sizeof *p->readings, ascending);
@@ -260,7 +260,7 @@ static double event_step(probe *p)
 
 /* ---- */
 
-kw_code probe_measure(probe *p, probe_figures *out, kw_error *err)
+kw_code probe_measure(device_probe *p, probe_figures *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
     kw_code code = KW_OK;

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "tuner/job_names.h"
+#include "tuner/probe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ static json *record_to_json(const job_record *r)
     json_set(o, "samples_ns", samples);
     json_set_int(o, "dropped", (int64_t)r->n_dropped);
     json_set_bool(o, "stopped_early", r->stopped_early);
+    json_set_number(o, "saved_ms", r->saved_ms);
     json_set_number(o, "compile_start_ms", r->compile_start_ms);
     json_set_number(o, "compile_ms", r->compile_ms);
     json_set_number(o, "verify_start_ms", r->verify_start_ms);
@@ -102,6 +104,8 @@ static json *record_to_json(const job_record *r)
     json_set_int(o, "local_bytes", r->local_bytes);
     json_set_int(o, "cases_passed", (int64_t)r->cases_passed);
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
+    if (r->probe)
+        json_set(o, "probe", probe_figures_to_json(r->probe));
     return o;
 }
 
@@ -119,6 +123,7 @@ void job_record_clear(job_record *r)
 {
     free(r->detail);
     free(r->samples_ns);
+    free(r->probe);
     memset(r, 0, sizeof *r);
 }
 
@@ -191,7 +196,7 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
         {"compile_start_ms", &out->compile_start_ms}, {"compile_ms", &out->compile_ms},
         {"verify_start_ms", &out->verify_start_ms},   {"verify_ms", &out->verify_ms},
         {"time_start_ms", &out->time_start_ms},       {"time_ms", &out->time_ms},
-        {"worst_error", &out->worst_error},
+        {"worst_error", &out->worst_error},           {"saved_ms", &out->saved_ms},
     };
     kw_code code = KW_OK;
     for (size_t i = 0; i < sizeof reals / sizeof reals[0] && code == KW_OK; i++)
@@ -211,6 +216,15 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
     return code;
 }
 
+static kw_code read_probe(const json *o, job_record *out, kw_error *err)
+{
+    const json *figures = json_get(o, "probe");
+    if (!figures)
+        return KW_OK;
+    out->probe = mem_calloc(1, sizeof *out->probe);
+    return probe_figures_from_json(figures, "result: probe", out->probe, err);
+}
+
 static kw_code read_result(const json *o, message *out, kw_error *err)
 {
     const json *record = json_get(o, "record");
@@ -223,6 +237,8 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_figures(record, &out->record, err);
     if (code == KW_OK)
         code = read_samples(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_probe(record, &out->record, err);
     return code;
 }
 

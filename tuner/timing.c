@@ -77,18 +77,19 @@ static void keep(timing_result *out, const double *ns, size_t n)
 static kw_code by_events(const timing_rig *rig, const job_timing *p, double first_ns, timing_result *out, kw_error *err)
 {
     kw_code code;
+    const size_t n = samples_wanted(p, first_ns, MANY_SAMPLES);
     out->method = TIMING_EVENTS;
     if (p->hopeless_ns > 0 && first_ns > p->hopeless_ns) {
         double two[2] = {first_ns, 0};
         code = row_events(rig, 1, true, &two[1], err);
         if (code != KW_OK || two[1] > p->hopeless_ns) {
             out->stopped_early = code == KW_OK;
+            out->saved_ns = (double)n * first_ns; /* a row of n + 1 instead of 1 */
             out->row_runs = 0;
             keep(out, two, 2);
             return code;
         }
     }
-    size_t n = samples_wanted(p, first_ns, MANY_SAMPLES);
     double *ns = mem_calloc(n + 1, sizeof *ns);
     code = row_events(rig, n + 1, true, ns, err);
     out->row_runs = n;
@@ -122,17 +123,18 @@ static kw_code by_batches(const timing_rig *rig, const job_timing *p, double gue
     kw_code code = find_batch(rig, guess_ns, &per_batch, &run_ns, err);
     if (code != KW_OK)
         return code;
+    const size_t n = samples_wanted(p, run_ns * (double)per_batch, TIMING_MIN_SAMPLES);
     if (p->hopeless_ns > 0 && run_ns > p->hopeless_ns) {
         double two[2] = {run_ns, 0};
         code = row_batches(rig, per_batch, 1, true, &two[1], err);
         if (code != KW_OK || two[1] > p->hopeless_ns) {
             out->stopped_early = code == KW_OK;
+            out->saved_ns = (double)(n * per_batch) * run_ns;
             out->row_runs = per_batch - 1;
             keep(out, two, 2);
             return code;
         }
     }
-    size_t n = samples_wanted(p, run_ns * (double)per_batch, TIMING_MIN_SAMPLES);
     double *ns = mem_calloc(n + 1, sizeof *ns);
     code = row_batches(rig, per_batch, n + 1, true, ns, err);
     out->row_runs = (n + 1) * per_batch - 1;

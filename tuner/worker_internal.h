@@ -75,6 +75,9 @@ bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int
 /* The case's inputs and expected values, made when they are not in the cache. */
 bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
 
+/* worker_probe.c: the device itself; fills record->probe. */
+bool run_probe(run *r);
+
 /* worker_time.c */
 bool run_time(run *r, const job_case *c);
 
