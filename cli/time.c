@@ -41,10 +41,12 @@ static void print_text(const job_setup *setup, const task_shape *shape, const jo
     printf("\n");
 }
 
-static void print_json(const job_setup *setup, const task_shape *shape, const job_record *r, const stats_summary *s)
+static void print_json(const job_setup *setup, const uint32_t *config, const task_shape *shape, const job_record *r,
+                       const stats_summary *s)
 {
     json *j = json_new_object(), *samples = json_new_array();
     json_set_string(j, "template", setup->templates[0]->name);
+    json_set(j, "config", template_config_to_json(setup->templates[0], config));
     json_set(j, "shape", task_shape_to_json(setup->task, shape));
     json_set_string(j, "outcome", outcome_name(r->outcome));
     json_set_string(j, "stage", stage_name(r->stage));
@@ -82,11 +84,12 @@ static kw_code time_shape(const time_cli *c, const job_setup *setup, evaluator *
         return code;
     stats_summary summary = stats_of(r.samples_ns, r.n_samples);
     if (c->json)
-        print_json(setup, shape, &r, &summary);
+        print_json(setup, config, shape, &r, &summary);
     else
         print_text(setup, shape, &r, &summary);
     if (r.outcome != OUTCOME_OK)
-        code = kw_error_set(err, KW_FAILED, "%s in stage %s", outcome_name(r.outcome), stage_name(r.stage));
+        code = kw_error_set(err, KW_FAILED, "%s in stage %s: %.*s", outcome_name(r.outcome), stage_name(r.stage),
+                            (int)strcspn(r.detail ? r.detail : "", "\n"), r.detail ? r.detail : "");
     job_record_clear(&r);
     return code;
 }
@@ -106,8 +109,6 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
         code = kw_error_set(err, KW_BAD_INPUT, "task %s names no shapes: give --dims", setup.task->name);
     if (code == KW_OK)
         code = job_setup_config(setup.templates[0], &c->set, &config, err);
-    if (code == KW_OK && c->keep)
-        code = store_open(c->store, false, &s, err);
     evaluator_options eo = {.device = c->device,
                             .worker_command = c->worker_command,
                             .compile_workers = 0,
@@ -116,6 +117,8 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
                             .run_ms = 1000 * c->run_s};
     if (code == KW_OK)
         code = evaluator_open(&eo, &e, err);
+    if (code == KW_OK && c->keep)
+        code = store_open(c->store, false, &s, err);
     const template *one = setup.templates[0];
     tune_options o = {.types = setup.types, .templates = &one, .n_templates = 1, .fallback = setup.fallback,
                       .strategy = strategy_table[0], .seed = (uint64_t)c->seed, .cold = !c->warm};
@@ -148,8 +151,8 @@ int cli_time(int argc, char **argv)
         {"--keep", OPTION_FLAG, &c.keep, NULL, "keep the measurement in the store"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "the store for --keep"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per shape, with all samples"},
-        {"--compile-limit", OPTION_INT, &c.compile_s, "SECONDS", "deadline of the compilation; default 120"},
-        {"--run-limit", OPTION_INT, &c.run_s, "SECONDS", "deadline of verification and of timing; default 60"},
+        {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of the compilation; default 120"},
+        {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of verification and of timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start the worker"},
     };
     const option_set set = {"time", "TEMPLATE [options]", "Verifies and times one configuration of a template.", rows,
