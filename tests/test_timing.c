@@ -176,11 +176,13 @@ static void test_hopeless_is_stopped(void **state)
     assert_int_equal(s.used[15], 1); /* its result is checked all the same */
     assert_int_equal(r.row_runs, 0);
     assert_int_equal(s.total, 1);
+    assert_true(r.saved_ns > 6.9 * 9e6 && r.saved_ns < 7.1 * 9e6); /* a row of 1 instead of 8 */
     free(r.samples);
     policy.hopeless_ns = 10e6;
     r = measure(&s, &policy, 2, KW_OK);
     assert_false(r.stopped_early);
     assert_int_equal(r.n, 7);
+    assert_true(r.saved_ns == 0);
     free(r.samples);
     s.run_ns = 9000;
     policy.hopeless_ns = 4000;
@@ -188,6 +190,7 @@ static void test_hopeless_is_stopped(void **state)
     assert_true(r.stopped_early);
     assert_int_equal(r.method, TIMING_BATCH);
     assert_int_equal(r.n, 2);
+    assert_true(r.saved_ns >= 7 * 200000); /* seven batches */
     free(r.samples);
 }
 
