@@ -102,5 +102,7 @@ kw_code probe_obtain(evaluator *e, store *s, bool again, probe_fact *out, kw_err
     code = measure(e, out, err);
     if (code == KW_OK && s)
         code = keep(s, d, out, err);
+    if (code == KW_OK && s) /* what older figures said of them no longer holds */
+        code = store_forget(s, OUTCOME_IMPLAUSIBLE, d->key, d->driver, err);
     return code;
 }

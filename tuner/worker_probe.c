@@ -111,12 +111,16 @@ bool run_probe(run *r)
     kw_error err;
     device_probe *p;
     int64_t begin = clock_now_ns();
+    r->record->compile_start_ms = run_ms(r);
     run_announce(r, STAGE_COMPILE);
     if (probe_open(r->device, alive, r, &p, &err) != KW_OK)
         return run_device_failed(r, &err, "probe");
+    r->record->compile_ms = run_ms(r) - r->record->compile_start_ms;
+    r->record->time_start_ms = run_ms(r);
     probe_figures *f = mem_calloc(1, sizeof *f);
     bool good = measure_all(r, p, f);
     f->seconds = (double)(clock_now_ns() - begin) / 1e9;
+    r->record->time_ms = run_ms(r) - r->record->time_start_ms;
     if (good && *probe_notes(p))
         r->record->detail = mem_strdup(probe_notes(p));
     if (good)
