@@ -60,7 +60,8 @@ int cli_devices(int argc, char **argv)
         {"--json", OPTION_FLAG, &as_json, NULL, "as JSON"},
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "list the devices of another machine's worker"},
     };
-    const option_set set = {"devices", "[options]", "Lists compute devices. Drivers are loaded in a child process only.", rows,
+    const option_set set = {"devices", "[options]",
+                            "Lists compute devices. Drivers are loaded in a child process only.", rows,
                             sizeof rows / sizeof *rows};
     option_list args;
     kw_error err;

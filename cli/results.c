@@ -23,10 +23,10 @@ typedef struct shown {
     char *task, *shape, *device, *mode, *method, *template_name, *config;
     outcome outcome;
     verified verified;
-    double ms;     /* infinite: not timed */
-    double share;  /* of the device's limit, in percent; infinite: not known */
+    double ms;    /* infinite: not timed */
+    double share; /* of the device's limit, in percent; infinite: not known */
     char *limited_by;
-    size_t order;  /* as the store gave it */
+    size_t order; /* as the store gave it */
 } shown;
 
 typedef struct show_state {
@@ -185,8 +185,8 @@ static void free_state(show_state *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
         shown *r = &s->rows[i];
-        char *texts[] = {r->task, r->shape, r->device, r->mode, r->method, r->template_name, r->config,
-                         r->limited_by};
+        char *texts[] = {r->task,   r->shape,         r->device, r->mode,
+                         r->method, r->template_name, r->config, r->limited_by};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
     }
@@ -327,7 +327,8 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return merge_text(c, &files, err);
     static const char *const verbs[] = {"show", "export", "import", "merge"};
     const char *near = json_nearest(verb, verbs, sizeof verbs / sizeof *verbs);
-    return kw_error_set(err, KW_BAD_INPUT, "%s%s%s%s%s%s%ssay what to do: show, export, import FILE... or merge FILE...",
+    return kw_error_set(err, KW_BAD_INPUT,
+                        "%s%s%s%s%s%s%ssay what to do: show, export, import FILE... or merge FILE...",
                         *verb ? "unknown word '" : "", verb, *verb ? "'" : "", near ? ", did you mean '" : "",
                         near ? near : "", near ? "'" : "", *verb ? "; " : "");
 }
@@ -345,10 +346,11 @@ int cli_results(int argc, char **argv)
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
     };
-    const option_set set = {"results", "show | export | import FILE... | merge FILE... [options]",
-                            "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
-                            "union of lines.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "results", "show | export | import FILE... | merge FILE... [options]",
+        "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
+        "union of lines.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

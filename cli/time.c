@@ -120,8 +120,13 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
     if (code == KW_OK && c->keep)
         code = store_open(c->store, false, &s, err);
     const template *one = setup.templates[0];
-    tune_options o = {.types = setup.types, .templates = &one, .n_templates = 1, .fallback = setup.fallback,
-                      .strategy = strategy_table[0], .seed = (uint64_t)c->seed, .cold = !c->warm};
+    tune_options o = {.types = setup.types,
+                      .templates = &one,
+                      .n_templates = 1,
+                      .fallback = setup.fallback,
+                      .strategy = strategy_table[0],
+                      .seed = (uint64_t)c->seed,
+                      .cold = !c->warm};
     kw_code worst = code;
     for (size_t i = 0; code == KW_OK && i < setup.n_shapes; i++) {
         kw_code shape_code = time_shape(c, &setup, e, s, &o, config, &setup.shapes[i], err);

@@ -31,14 +31,20 @@ static kw_code read_condition(template_reader *r, const char *path, const json *
     return code;
 }
 
-static kw_code refuse_shape(const template_reader *r, const char *path, const expr *e)
+/* Scalars are known in no condition: a header chooses a variant before it knows them. */
+static kw_code check_names(const template_reader *r, const char *path, const expr *e, bool may_use_shape)
 {
     for (int slot = 0; slot < expr_scope_size(r->p->scope); slot++) {
         expr_role role = expr_scope_role(r->p->scope, slot);
-        if ((role == EXPR_DIM || role == EXPR_SCALAR) && expr_uses(e, slot))
+        if (role == EXPR_SCALAR && expr_uses(e, slot))
             return locate_error(&r->where, path, r->err,
-                                "%s is a %s of the task: what depends on the shape belongs in \"requires\"",
-                                expr_scope_name(r->p->scope, slot), role == EXPR_DIM ? "dim" : "scalar");
+                                "%s is a scalar of the task, and a variant serves all values of its scalars: use it in "
+                                "\"when\" of a launch, or in the kernel",
+                                expr_scope_name(r->p->scope, slot));
+        if (role == EXPR_DIM && !may_use_shape && expr_uses(e, slot))
+            return locate_error(&r->where, path, r->err,
+                                "%s is a dim of the task: what depends on the shape belongs in \"requires\"",
+                                expr_scope_name(r->p->scope, slot));
     }
     return KW_OK;
 }
@@ -48,12 +54,14 @@ static kw_code read_conditions(template_reader *r, const char *key, bool may_use
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, key, &j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_CONDITIONS)
+        code = locate_error(&r->where, key, r->err, "at most %d conditions", TEMPLATE_MAX_CONDITIONS);
     *list = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof **list); /* one more for the index rule */
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("%s[%zu]", key, i);
         code = read_condition(r, path.text, json_at(j, i), &(*list)[i]);
-        if (code == KW_OK && !may_use_shape)
-            code = refuse_shape(r, path.text, (*list)[i].test);
+        if (code == KW_OK)
+            code = check_names(r, path.text, (*list)[i].test, may_use_shape);
         *n = i + 1;
     }
     return code;
@@ -174,6 +182,8 @@ static kw_code read_options(template_reader *r)
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, "options", &j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_TEXTS)
+        code = locate_error(&r->where, "options", r->err, "at most %d options", TEMPLATE_MAX_TEXTS);
     r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof(struct body *));
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("options[%zu]", i);
@@ -191,6 +201,8 @@ static kw_code read_defines(template_reader *r)
     if (j == NULL)
         return KW_OK;
     kw_code code = locate_need_object(&r->where, "defines", j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_TEXTS)
+        code = locate_error(&r->where, "defines", r->err, "at most %d defines", TEMPLATE_MAX_TEXTS);
     r->p->defines = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof *r->p->defines);
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         const json *item = json_at(j, i);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ctrl-C, SIGTERM and kill -9 in the middle of a search: everything measured is kept, nobody is left behind, and the next
 # run goes on. Counts decide, never times: all waits are bounded and end when what is waited for has come.
-# shellcheck disable=SC2016,SC2154 # ${} is the templates'; variables come from support/cli.sh
+# shellcheck disable=SC2016,SC2154,SC2317 # ${} is the templates'; variables come from support/cli.sh, which calls functions
 # shellcheck source=tests/support/cli.sh
 . "$(dirname "$0")/support/cli.sh"
 
@@ -29,7 +29,7 @@ more_than() { # N: rows in the store
 }
 
 children() { # PID: its children, and theirs
-    awk -v root="$1" '
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '
         { pid = $1; sub(/^.*\) /, ""); split($0, f, " "); if (f[1] != "Z") parent[pid] = f[2] }
         END {
             known[root] = 1
@@ -37,7 +37,7 @@ children() { # PID: its children, and theirs
                 grown = 0
                 for (p in parent) if (!(p in known) && parent[p] in known) { known[p] = 1; grown = 1; print p }
             } while (grown)
-        }' /proc/[0-9]*/stat 2>/dev/null
+        }'
 }
 
 gone() { # PID...: none is alive; one that waits to be reaped is not

@@ -47,5 +47,8 @@ void test_worker_send(test_worker *w, const char *text, size_t length);
 bool test_worker_do(test_worker *w, const job *j, job_record *out);
 /* Closes its input, waits, returns the status as waitpid gives it. */
 int test_worker_end(test_worker *w);
+/* Sends a job that every candidate would fail for the same reason: the worker must say so, with `part` in the message, and
+ * end with `code`. */
+void test_worker_refuses(test_worker *w, const job *j, kw_code code, const char *part);
 
 #endif

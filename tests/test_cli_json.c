@@ -90,8 +90,8 @@ static const json *run_array(setting *s, int status, const char *words)
 /* `members`: "name:kind ..." with t(ext), n(umber), b(ool), o(bject), a(rray). */
 static void expect_members(const json *o, const char *members)
 {
-    static const json_kind kinds[] = {['t'] = JSON_STRING, ['n'] = JSON_NUMBER, ['b'] = JSON_BOOL,
-                                      ['o'] = JSON_OBJECT, ['a'] = JSON_ARRAY};
+    static const json_kind kinds[] = {
+        ['t'] = JSON_STRING, ['n'] = JSON_NUMBER, ['b'] = JSON_BOOL, ['o'] = JSON_OBJECT, ['a'] = JSON_ARRAY};
     char *copy = mem_strdup(members), *save = NULL;
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *colon = strchr(word, ':');
@@ -140,16 +140,17 @@ static int begin(void **state)
     free(path);
     s->folder = fs_temp_folder("kernwright-test-cli-", &err);
     assert_non_null(s->folder);
-    write_template(s, &(template_text){.name = "good",
-                                       .params = "\"A\": {\"values\": [1, 2, 3]}, \"S\": {\"values\": [\"\\u00e4 \\\"\"]}",
-                                       .directives = "time_ns=${1000 * A}\n// ${S}",
-                                       .more = "\"fallback\": true,"});
-    write_template(s, &(template_text){.name = "mixed",
-                                       .params = "\"D\": {\"values\": [\"result=wrong\", \"build=error\", \"time_ns=50000\"]}",
-                                       .directives = "${D}"});
-    write_template(s, &(template_text){.name = "bad",
-                                       .params = "\"D\": {\"values\": [\"result=wrong\"]}",
-                                       .directives = "${D}"});
+    write_template(s,
+                   &(template_text){.name = "good",
+                                    .params = "\"A\": {\"values\": [1, 2, 3]}, \"S\": {\"values\": [\"\\u00e4 \\\"\"]}",
+                                    .directives = "time_ns=${1000 * A}\n// ${S}",
+                                    .more = "\"fallback\": true,"});
+    write_template(
+        s, &(template_text){.name = "mixed",
+                            .params = "\"D\": {\"values\": [\"result=wrong\", \"build=error\", \"time_ns=50000\"]}",
+                            .directives = "${D}"});
+    write_template(
+        s, &(template_text){.name = "bad", .params = "\"D\": {\"values\": [\"result=wrong\"]}", .directives = "${D}"});
     *state = s;
     return 0;
 }

@@ -16,6 +16,8 @@
 #define MAX_FAILED_STARTS 3
 /* What a dead worker left in its pipes is read for this long: something that it started may hold them open. */
 #define LAST_WORDS_MS 2000
+/* No message of ours is nearly that long. */
+#define MAX_MESSAGE (64u << 20)
 #define STDERR_TAIL 2048
 #define LAST_WORDS 400
 
@@ -28,23 +30,23 @@ typedef struct worker_proc {
     uv_process_t process;
     uv_pipe_t in, out, err;
     uv_timer_t deadline;
-    int open_handles;       /* of the five above */
+    int open_handles; /* of the five above */
     bool exited;
     int64_t exit_status;
     int term_signal;
     bool timed_out;
-    bool began;             /* announced a stage since its start */
+    bool began; /* announced a stage since its start */
     int failed_starts;
     char complaint[256];    /* what was wrong with a line that it sent; "" if nothing */
     strb line;              /* what arrived of the next line */
     char tail[STDERR_TAIL]; /* end of its standard error */
     size_t tail_length;
-    int64_t job;            /* -1: none */
+    int64_t job; /* -1: none */
     stage stage;
     job_limits limits;
     int64_t job_start_ns;
     strb job_line;
-    bool sent, resent;      /* the job was written to this process; to a second one */
+    bool sent, resent; /* the job was written to this process; to a second one */
     message hello;
     bool has_hello;
 } worker_proc;
@@ -351,6 +353,12 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     while (n > 0) {
         const char *end = memchr(data, '\n', (size_t)n);
         size_t part = end ? (size_t)(end - data) : (size_t)n;
+        if (w->line.length + part > MAX_MESSAGE) {
+            log_warn("worker %zu sends a line without an end; it is replaced", w->index);
+            strb_reset(&w->line);
+            kill_worker(w);
+            break;
+        }
         strb_add_n(&w->line, data, part);
         if (!end)
             break;

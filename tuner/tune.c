@@ -43,8 +43,9 @@ kw_code tune_budget_parse(const char *text, tune_budget *out, kw_error *err)
     for (const char *p = text; p; p = *p ? p + 1 : NULL) {
         size_t n = strcspn(p, ",");
         if (!parse_part(p, n, out))
-            return kw_error_set(err, KW_BAD_INPUT,
-                                "budget '%s': give a number of configurations (200), a time (60s, 5m, 1h) or both (200,60s)", text);
+            return kw_error_set(
+                err, KW_BAD_INPUT,
+                "budget '%s': give a number of configurations (200), a time (60s, 5m, 1h) or both (200,60s)", text);
         p += n;
         if (!*p)
             break;
@@ -60,8 +61,8 @@ void tune_result_clear(tune_result *r)
 
 /* ---- searching ---- */
 
-/* Parameters that do not show in the text make configurations alike: these are neither measured again nor counted. Takes
- * x over if it is one. */
+/* Parameters that do not show in the text make configurations alike: these are neither measured again nor counted.
+ * Takes x over if it is one. */
 static bool is_repetition(search *q, trial *x)
 {
     const ledger_entry *known = ledger_find(&q->ledger, x->v->hash);
@@ -205,13 +206,14 @@ static kw_code begin(search *q, evaluator *e, store *s, const task *t, const tun
 static kw_code begin_search(search *q, kw_error *err)
 {
     const tune_options *o = q->o;
-    kw_code code = arms_init(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
-                             o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, err);
+    kw_code code =
+        arms_init(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
+                  o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, err);
     if (code != KW_OK)
         return code;
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
-    if (q->arms.notes.length > 0)
-        log_info("left out: %s", strb_text(&q->arms.notes));
+    if (q->arms.notes.length > 0) /* ordinary: a template for narrow shapes, say */
+        log_debug("left out: %s", strb_text(&q->arms.notes));
     return KW_OK;
 }
 
@@ -231,8 +233,8 @@ static void end(search *q)
     free(q->config);
 }
 
-kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o, const task_shape *shape, tune_result *out,
-                   kw_error *err)
+kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o, const task_shape *shape,
+                   tune_result *out, kw_error *err)
 {
     search q;
     memset(out, 0, sizeof *out);
@@ -297,8 +299,8 @@ static kw_code measure_one(search *q, const template *p, const uint32_t *config,
     return code;
 }
 
-kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p, const uint32_t *config,
-                 const task_shape *shape, job_record *record, kw_error *err)
+kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p,
+                 const uint32_t *config, const task_shape *shape, job_record *record, kw_error *err)
 {
     search q;
     memset(record, 0, sizeof *record);

@@ -30,19 +30,19 @@ typedef struct search {
     case_source cases;
     variant *trusted;
     double best_ns;
-    timing_method method;   /* batches for all once a fast candidate was seen: methods are never compared */
-    trial *pending;         /* in the evaluator */
+    timing_method method; /* batches for all once a fast candidate was seen: methods are never compared */
+    trial *pending;       /* in the evaluator */
     uint64_t proposed, measured, reused, failed;
-    size_t repetitions;     /* proposals in a row whose text was known */
+    size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
     char failure_text[OUTCOME_COUNT][256]; /* of the latest */
-    uint64_t stopped_early; /* candidates of this run that were hopeless */
-    double saved_ms;
-    double spent_seconds;   /* by earlier runs */
-    bool knows_seconds;     /* which were kept, and need not be guessed */
-    double kept_seconds;    /* search_seconds when they were last kept */
+    uint64_t stopped_early;                /* candidates of this run that were hopeless */
+    double saved_ms;                       /* by that */
+    double spent_seconds;                  /* by earlier runs */
+    bool knows_seconds;                    /* which were kept, and need not be guessed */
+    double kept_seconds;                   /* search_seconds when they were last kept */
     int64_t start_ns;
-    uint32_t *config;       /* scratch */
+    uint32_t *config; /* scratch */
 } search;
 
 /* tune_trial.c: a trial's way into the evaluator and out of it. */

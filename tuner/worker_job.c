@@ -218,6 +218,9 @@ void worker_close_device(worker *w)
         device_program_free(w->device, w->trusted);
     w->trusted = NULL;
     w->trusted_hash[0] = '\0';
+    free(w->scratch);
+    w->scratch = NULL;
+    w->scratch_bytes = 0;
     device_close(w->device);
     w->device = NULL;
     w->is_bound = false;

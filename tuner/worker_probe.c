@@ -12,6 +12,7 @@
 #define LEAST_PAIRS 8
 #define PAIRS_NS INT64_C(1200000000) /* for the pairs of one length; then LEAST_PAIRS must do */
 #define BATCH_BELOW_NS 60000.0       /* as the tuner does */
+#define SAMPLES 7                    /* as the evaluator asks for */
 
 static void alive(void *cookie)
 {
@@ -42,7 +43,7 @@ static double median_of(double *x, size_t n)
 /* A candidate's median, timed as the tuner times candidates. */
 static kw_code time_one(const timing_rig *rig, timing_method method, double *median, kw_error *err)
 {
-    const job_timing policy = {.method = method, .min_samples = TIMING_MIN_SAMPLES};
+    const job_timing policy = {.method = method, .min_samples = SAMPLES};
     timing_result result;
     kw_code code = timing_measure(rig, &policy, &result, err);
     *median = code == KW_OK ? median_of(result.samples, result.n) : 0;
@@ -81,7 +82,11 @@ static kw_code compare_pairs(const timing_rig *rig, timing_method method, probe_
 static bool measure_noise(run *r, device_probe *p, probe_ruler kind, int length, probe_noise *out)
 {
     kw_error err;
-    timing_rig rig = {.device = r->device, .n_sets = 1, .restore = nothing_to_restore, .cookie = r};
+    timing_rig rig = {.device = r->device,
+                      .n_sets = 1,
+                      .expected_ns = probe_length_ns[length],
+                      .restore = nothing_to_restore,
+                      .cookie = r};
     kw_code code = probe_ruler_of(p, kind, probe_length_ns[length], &rig.program, &rig.sets[0], &rig.n_launches, &err);
     timing_method method = probe_length_ns[length] < BATCH_BELOW_NS ? TIMING_BATCH : TIMING_EVENTS;
     if (code == KW_OK)
