@@ -34,6 +34,7 @@ typedef struct fake_script {
     int64_t host_sleep_us;                                  /* really slept in every run */
     int64_t registers, spill_bytes, local_bytes, max_group; /* for device_build_info; -1: not known */
     double time_ns, noise;                                  /* noise in percent */
+    double ns_per_step;                                     /* for each work-item and step: see docs/devices.md */
 } fake_script;
 
 typedef struct fake_kernel {

@@ -39,6 +39,7 @@ static const directive directives[] = {
     {"host_sleep_us", offsetof(fake_script, host_sleep_us), NULL, false},
     {"time_ns", offsetof(fake_script, time_ns), NULL, true},
     {"noise", offsetof(fake_script, noise), NULL, true},
+    {"ns_per_step", offsetof(fake_script, ns_per_step), NULL, true},
     {"registers", offsetof(fake_script, registers), NULL, false},
     {"spill_bytes", offsetof(fake_script, spill_bytes), NULL, false},
     {"local_bytes", offsetof(fake_script, local_bytes), NULL, false},

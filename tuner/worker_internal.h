@@ -91,6 +91,9 @@ bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned w
 /* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
 bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 
+/* worker_probe.c: the device itself; fills record->probe. */
+bool run_probe(run *r);
+
 /* worker_time.c */
 bool run_time(run *r, const job_case *c);
 

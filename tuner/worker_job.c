@@ -218,6 +218,8 @@ static bool time_last(run *r)
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_PROBE)
+        return run_probe(r);
     if (!compile(r))
         return false;
     if ((mode == JOB_VERIFY || mode == JOB_EVALUATE) && !verify(r))
