@@ -118,6 +118,11 @@ static kw_code check_range(device *d, const device_buffer *b, size_t offset, siz
     return KW_OK;
 }
 
+static bool may_release(const device *d)
+{
+    return !d->lost || d->ops->outlives_loss;
+}
+
 /* ---- opening ---- */
 
 kw_code device_open(const char *spec, device **out, kw_error *err)
@@ -145,7 +150,7 @@ void device_close(device *d)
 {
     if (!d)
         return;
-    if (!d->lost)
+    if (may_release(d))
         d->ops->close(d);
     free(d);
 }
@@ -183,7 +188,7 @@ void device_free(device *d, device_buffer *b)
 {
     if (!b || b->n_views > 0)
         return;
-    if (!d->lost)
+    if (may_release(d))
         d->ops->free_buffer(d, b);
     if (b->parent)
         b->parent->n_views--;
@@ -316,7 +321,7 @@ void device_program_free(device *d, device_program *p)
 {
     if (!p)
         return;
-    if (!d->lost)
+    if (may_release(d))
         d->ops->free_program(d, p);
     free(p);
 }
