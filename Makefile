@@ -96,8 +96,9 @@ $(OBJ)/prefix: FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 $(OBJ)/base/fs.o: $(OBJ)/prefix
-$(OBJ)/base/fs.o: KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
-$(OBJ)/tests/%.o: KW_CPPFLAGS += $(TEST_CFLAGS)
+# private: the flags file, which they depend on, must not see these additions.
+$(OBJ)/base/fs.o: private KW_CPPFLAGS += -DKERNWRIGHT_PREFIX='"$(PREFIX)"'
+$(OBJ)/tests/%.o: private KW_CPPFLAGS += $(TEST_CFLAGS)
 
 $(OBJ)/%.o: %.c $(OBJ)/flags | modules
 	@mkdir -p $(@D)
@@ -142,6 +143,9 @@ $(BUILD)/kernwright: $(CLI_OBJ) $(STATIC)
 	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
 
 tests: $(TESTS) $(FUZZERS)
+
+# Parts of the program that can be tested by themselves.
+$(BUILD)/tests/test_options: $(OBJ)/cli/options.o $(OBJ)/cli/table.o
 
 $(TESTS): $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)

@@ -37,9 +37,13 @@ void strb_add(strb *s, const char *text)
     strb_add_n(s, text, strlen(text));
 }
 
+/* Expanded text is made a character at a time: the common case is two stores. */
 void strb_add_char(strb *s, char c)
 {
-    strb_add_n(s, &c, 1);
+    if (s->length + 1 >= s->capacity)
+        reserve(s, 1);
+    s->data[s->length++] = c;
+    s->data[s->length] = '\0';
 }
 
 void strb_vprintf(strb *s, const char *format, va_list args)

@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include "base/fs.h"
+#include "tuner/reference.h"
 #include "tuner/space.h"
 
 #include <stdio.h>
@@ -69,10 +70,13 @@ static kw_code check_task(const check_cli *c, const char *path, kw_error *err)
     if (code == KW_OK && t->edge_shapes_file)
         code = task_shapes_load(t, t->edge_shapes_file, &shapes, &n_edges, err);
     free(shapes);
+    if (code == KW_OK)
+        code = reference_compile(t, err);
     if (code == KW_OK) {
         char text[256];
-        snprintf(text, sizeof text, "task %s is sound: %zu dims, %zu tensors, %zu shapes, %zu edge shapes", t->name, t->n_dims,
-                 t->n_tensors, n, n_edges);
+        snprintf(text, sizeof text, "task %s is sound: dims %zu, tensors %zu, shapes %zu, edge shapes %zu, %s", t->name,
+                 t->n_dims, t->n_tensors, n, n_edges,
+                 !t->reference ? "no reference" : t->reference_source ? "its reference compiles" : "a built-in reference");
         report(c, path, "ok", text, 0, 0);
     }
     task_free(t);
@@ -127,8 +131,8 @@ static kw_code check_template(const check_cli *c, const char *name, kw_error *er
         code = check_config(c, &setup, s, err);
     if (code == KW_OK) {
         char text[256];
-        snprintf(text, sizeof text, "template %s of task %s is sound: %zu parameters, %llu valid of %.6g combinations", p->name,
-                 setup.task->name, p->n_params, (unsigned long long)space_count(s), space_cartesian(s));
+        snprintf(text, sizeof text, "template %s of task %s is sound: parameters %zu, combinations %.6g, valid %llu", p->name,
+                 setup.task->name, p->n_params, space_cartesian(s), (unsigned long long)space_count(s));
         report(c, name, "ok", text, space_count(s), space_cartesian(s));
     }
     space_free(s);

@@ -132,6 +132,11 @@ int cli_doctor(int argc, char **argv)
         json_free(d.list);
         return cli_fail("doctor", &err);
     }
+    if (!helped && args.n > 0) {
+        kw_error_set(&err, KW_BAD_INPUT, "takes no argument (got '%s')", args.items[0]);
+        json_free(d.list);
+        return cli_fail("doctor", &err);
+    }
     if (!helped) {
         check_data(&d, "templates");
         check_data(&d, "tasks");

@@ -45,7 +45,7 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
         code = fs_write(c->out, strb_text(&text), text.length, err);
     if (code == KW_OK && strcmp(c->out, "-") != 0) {
         const header_model *m = dispatch_model(d);
-        log_info("%s: %zu devices, %zu rows, %zu variants, %.1f KiB", c->out, m->n_devices, m->n_rows, m->n_variants,
+        log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB", c->out, m->n_devices, m->n_rows, m->n_variants,
                  (double)text.length / 1024);
     }
     strb_clear(&text);

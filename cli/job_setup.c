@@ -23,15 +23,17 @@ static kw_code take_shapes(job_setup *j, const char *dims, const char *shapes_fi
     return code;
 }
 
-/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. */
-static kw_code find_fallback(job_setup *j, kw_error *err)
+/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. A task that has
+ * no template but the named one, a user's own, goes without. */
+static void find_fallback(job_setup *j)
 {
     for (size_t i = 0; i < j->n_templates; i++)
         if (j->templates[i]->is_fallback)
-            return KW_OK;
+            return;
     template **all = NULL;
     size_t n = 0;
-    kw_code code = template_find(j->task, NULL, 0, &all, &n, err);
+    if (template_find(j->task, NULL, 0, &all, &n, NULL) != KW_OK)
+        return;
     for (size_t i = 0; i < n; i++) {
         if (!j->fallback && all[i]->is_fallback)
             j->fallback = all[i];
@@ -39,7 +41,6 @@ static kw_code find_fallback(job_setup *j, kw_error *err)
             template_free(all[i]);
     }
     free(all);
-    return code;
 }
 
 kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, const option_list *names, const char *dims,
@@ -57,7 +58,7 @@ kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, co
         code = kw_error_set(err, KW_BAD_INPUT, "no template of task %s found: put one in ./templates or name it with --template",
                             j->task->name);
     if (code == KW_OK)
-        code = find_fallback(j, err);
+        find_fallback(j);
     if (code == KW_OK)
         code = take_shapes(j, dims, shapes_file, err);
     if (code != KW_OK)
@@ -124,7 +125,7 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
     if (code == KW_OK && dims)
         code = take_shapes(j, dims, NULL, err);
     if (code == KW_OK)
-        code = find_fallback(j, err);
+        find_fallback(j);
     free(path);
     free(task_name);
     if (code != KW_OK)

@@ -45,8 +45,8 @@ static int unknown_command(const char *name)
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
     const char *near = json_nearest(name, names, N_COMMANDS);
-    fprintf(stderr, "kernwright: unknown command '%s'%s%s%s; see kernwright --help\n", name, near ? "; did you mean '" : "",
-            near ? near : "", near ? "'?" : "");
+    fprintf(stderr, "kernwright: unknown command '%s'%s%s%s; see kernwright --help\n", name, near ? ", did you mean '" : "",
+            near ? near : "", near ? "'" : "");
     return KW_BAD_INPUT;
 }
 
@@ -68,11 +68,11 @@ int main(int argc, char **argv)
         if (strcmp(commands[i].name, argv[1]) != 0)
             continue;
         int status = commands[i].run(argc - 1, argv + 1);
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-            fprintf(stderr, "kernwright %s: standard output cannot be written\n", argv[1]);
-            return status ? status : KW_ENVIRONMENT;
-        }
-        return status;
+        bool written = fflush(stdout) == 0 && !ferror(stdout);
+        if (written || status != KW_OK)
+            return status;
+        fprintf(stderr, "kernwright %s: standard output cannot be written\n", argv[1]);
+        return KW_ENVIRONMENT;
     }
     return unknown_command(argv[1]);
 }

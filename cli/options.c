@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_COUNT 1000000
+
 static void print_help(const option_set *set)
 {
     printf("usage: kernwright %s %s\n\n%s\n", set->command, set->synopsis, set->about);
@@ -37,8 +39,8 @@ static kw_code unknown(const option_set *set, const char *arg, size_t n, kw_erro
     char name[128];
     snprintf(name, sizeof name, "%.*s", (int)n, arg);
     const char *near = json_nearest(name, names, count);
-    return kw_error_set(err, KW_BAD_INPUT, "unknown option %s%s%s%s; see kernwright %s --help", name,
-                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "", set->command);
+    return kw_error_set(err, KW_BAD_INPUT, "unknown option %s%s%s; see kernwright %s --help", name,
+                        near ? ", did you mean " : "", near ? near : "", set->command);
 }
 
 static kw_code add_to_list(option_list *list, const char *value, kw_error *err)
@@ -61,6 +63,8 @@ static kw_code store_value(const option_row *r, const char *value, kw_error *err
     case OPTION_LIST:
         return add_to_list(r->target, value, err);
     case OPTION_INT:
+    case OPTION_COUNT:
+    case OPTION_LIMIT:
         break;
     }
     char *end;
@@ -68,6 +72,10 @@ static kw_code store_value(const option_row *r, const char *value, kw_error *err
     long long x = strtoll(value, &end, 10);
     if (errno || end == value || *end)
         return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer, not '%s'", r->name, value);
+    const long long least = r->kind == OPTION_LIMIT ? 1 : 0;
+    if (r->kind != OPTION_INT && (x < least || x > MAX_COUNT))
+        return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer from %lld to %d, not '%s'", r->name, least, MAX_COUNT,
+                            value);
     *(int64_t *)r->target = x;
     return KW_OK;
 }

@@ -13,7 +13,14 @@ typedef struct option_list {
     size_t n;
 } option_list;
 
-typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_LIST } option_kind;
+typedef enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_INT,
+    OPTION_COUNT, /* an integer from 0 up */
+    OPTION_LIMIT, /* an integer from 1 up */
+    OPTION_LIST
+} option_kind;
 
 typedef struct option_row {
     const char *name;   /* "--device"; "-o" is allowed too */

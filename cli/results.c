@@ -26,6 +26,7 @@ typedef struct show_state {
         size_t n;
     } causes[256];
     size_t n_causes;
+    size_t n_other; /* of causes that there was no room for */
 } show_state;
 
 static void show_json(const measurement *m)
@@ -78,6 +79,8 @@ static void count_cause(show_state *s, const measurement *m)
     if (s->n_causes < sizeof s->causes / sizeof *s->causes) {
         snprintf(s->causes[s->n_causes].key, sizeof s->causes[0].key, "%s", key);
         s->causes[s->n_causes++].n = 1;
+    } else {
+        s->n_other++;
     }
 }
 
@@ -121,6 +124,11 @@ static void print_causes(show_state *s)
         table_text(t, strtok_r(NULL, "|", &save));
         const char *cause = strtok_r(NULL, "", &save);
         table_text(t, cause ? cause : "");
+        table_end_row(t);
+    }
+    if (s->n_other > 0) {
+        table_number(t, (double)s->n_other, 1);
+        table_text(t, "(others)");
         table_end_row(t);
     }
     table_print(t, stdout);
@@ -210,9 +218,10 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         memmove(files.items, files.items + 1, files.n * sizeof *files.items);
     }
     bool takes_files = strcmp(verb, "import") == 0 || strcmp(verb, "merge") == 0;
+    bool takes_no_file = strcmp(verb, "show") == 0 || strcmp(verb, "export") == 0;
     if (takes_files && files.n == 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
-    if (!takes_files && files.n > 0)
+    if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
     if (strcmp(verb, "show") == 0)
         return show(c, err);
@@ -222,7 +231,11 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return import_text(c, &files, err);
     if (strcmp(verb, "merge") == 0)
         return merge_text(c, &files, err);
-    return kw_error_set(err, KW_BAD_INPUT, "say what to do: show, export, import FILE... or merge FILE...");
+    static const char *const verbs[] = {"show", "export", "import", "merge"};
+    const char *near = json_nearest(verb, verbs, sizeof verbs / sizeof *verbs);
+    return kw_error_set(err, KW_BAD_INPUT, "%s%s%s%s%s%s%ssay what to do: show, export, import FILE... or merge FILE...",
+                        *verb ? "unknown word '" : "", verb, *verb ? "'" : "", near ? ", did you mean '" : "",
+                        near ? near : "", near ? "'" : "", *verb ? "; " : "");
 }
 
 int cli_results(int argc, char **argv)

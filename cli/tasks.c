@@ -45,6 +45,10 @@ int cli_tasks(int argc, char **argv)
         return cli_fail("tasks", &err);
     if (helped)
         return KW_OK;
+    if (args.n > 0) {
+        kw_error_set(&err, KW_BAD_INPUT, "takes no argument (got '%s')", args.items[0]);
+        return cli_fail("tasks", &err);
+    }
     char **names;
     size_t n;
     if (task_names(&names, &n, &err) != KW_OK)

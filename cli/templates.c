@@ -20,7 +20,7 @@ static void add_row(table *tab, json *list, const template *p)
     table_text(tab, p->task->name);
     table_text(tab, language_name(p->lang));
     table_number(tab, (double)p->n_params, 1);
-    table_number(tab, raw, 3);
+    table_number(tab, raw, 1);
     table_text(tab, p->is_fallback ? "yes" : "");
     table_text(tab, p->path);
     table_end_row(tab);
@@ -35,14 +35,15 @@ static void add_row(table *tab, json *list, const template *p)
     json_append(list, o);
 }
 
-static kw_code list_task(const char *name, table *tab, json *list, kw_error *err)
+/* `among_all`: a task that has no template yet is passed over. */
+static kw_code list_task(const char *name, bool among_all, table *tab, json *list, kw_error *err)
 {
     task *t = NULL;
     template **all = NULL;
     size_t n = 0;
     kw_code code = task_load(name, &t, err);
-    if (code == KW_OK)
-        code = template_find(t, NULL, 0, &all, &n, err);
+    if (code == KW_OK && template_find(t, NULL, 0, &all, &n, err) != KW_OK && !among_all)
+        code = err->code;
     for (size_t i = 0; i < n; i++) {
         add_row(tab, list, all[i]);
         template_free(all[i]);
@@ -70,14 +71,14 @@ int cli_templates(int argc, char **argv)
     kw_code code = KW_OK;
     if (args.n > 0) {
         for (size_t i = 0; code == KW_OK && i < args.n; i++)
-            code = list_task(args.items[i], tab, list, &err);
+            code = list_task(args.items[i], false, tab, list, &err);
     } else {
         char **names = NULL;
         size_t n = 0;
         code = task_names(&names, &n, &err);
         for (size_t i = 0; i < n; i++) {
             if (code == KW_OK)
-                code = list_task(names[i], tab, list, &err);
+                code = list_task(names[i], true, tab, list, &err);
             free(names[i]);
         }
         free(names);

@@ -86,7 +86,8 @@ static kw_code time_shape(const time_cli *c, const job_setup *setup, evaluator *
     else
         print_text(setup, shape, &r, &summary);
     if (r.outcome != OUTCOME_OK)
-        code = kw_error_set(err, KW_FAILED, "%s in stage %s", outcome_name(r.outcome), stage_name(r.stage));
+        code = kw_error_set(err, KW_FAILED, "%s in stage %s: %.*s", outcome_name(r.outcome), stage_name(r.stage),
+                            (int)strcspn(r.detail ? r.detail : "", "\n"), r.detail ? r.detail : "");
     job_record_clear(&r);
     return code;
 }
@@ -106,8 +107,6 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
         code = kw_error_set(err, KW_BAD_INPUT, "task %s names no shapes: give --dims", setup.task->name);
     if (code == KW_OK)
         code = job_setup_config(setup.templates[0], &c->set, &config, err);
-    if (code == KW_OK && c->keep)
-        code = store_open(c->store, false, &s, err);
     evaluator_options eo = {.device = c->device,
                             .worker_command = c->worker_command,
                             .compile_workers = 0,
@@ -116,6 +115,8 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
                             .run_ms = 1000 * c->run_s};
     if (code == KW_OK)
         code = evaluator_open(&eo, &e, err);
+    if (code == KW_OK && c->keep)
+        code = store_open(c->store, false, &s, err);
     const template *one = setup.templates[0];
     tune_options o = {.types = setup.types, .templates = &one, .n_templates = 1, .fallback = setup.fallback,
                       .strategy = strategy_table[0], .seed = (uint64_t)c->seed, .cold = !c->warm};
@@ -148,8 +149,8 @@ int cli_time(int argc, char **argv)
         {"--keep", OPTION_FLAG, &c.keep, NULL, "keep the measurement in the store"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "the store for --keep"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per shape, with all samples"},
-        {"--compile-limit", OPTION_INT, &c.compile_s, "SECONDS", "deadline of the compilation; default 120"},
-        {"--run-limit", OPTION_INT, &c.run_s, "SECONDS", "deadline of verification and of timing; default 60"},
+        {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of the compilation; default 120"},
+        {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of verification and of timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start the worker"},
     };
     const option_set set = {"time", "TEMPLATE [options]", "Verifies and times one configuration of a template.", rows,

@@ -19,6 +19,17 @@ typedef struct tune_cli {
     const task *task;
 } tune_cli;
 
+/* Frees j. Flushed, since whoever reads the stream acts on it. */
+static void print_json_line(json *j)
+{
+    strb line = STRB_INIT;
+    json_print(j, &line);
+    json_free(j);
+    puts(strb_text(&line));
+    fflush(stdout);
+    strb_clear(&line);
+}
+
 static void print_json_progress(const tune_progress *p, const task *t)
 {
     json *j = json_new_object();
@@ -36,12 +47,7 @@ static void print_json_progress(const tune_progress *p, const task *t)
         json_set_int(j, "n", (int64_t)p->m->time.n);
     }
     json_set_string(j, "detail", p->m->detail);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    json_free(j);
-    puts(strb_text(&line));
-    fflush(stdout);
-    strb_clear(&line);
+    print_json_line(j);
 }
 
 static void on_progress(const tune_progress *p, void *cookie)
@@ -58,7 +64,7 @@ static void on_progress(const tune_progress *p, void *cookie)
         snprintf(share, sizeof share, "%llu/%llu", (unsigned long long)p->done, (unsigned long long)p->budget);
     else
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds, p->seconds_budget);
-    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->purpose, p->m->template_name,
+    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose, p->m->template_name,
              outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
@@ -84,11 +90,28 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     json_set_int(o, "failed", (int64_t)r->failed);
     json_set_int(o, "space", (int64_t)r->space_size);
     json_set(j, "result", o);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    json_free(j);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    print_json_line(j);
+}
+
+static void print_json_failure(const task *t, const task_shape *s, const kw_error *why)
+{
+    json *j = json_new_object(), *o = json_new_object();
+    json_set(o, "shape", task_shape_to_json(t, s));
+    json_set_int(o, "code", why->code);
+    json_set_string(o, "text", why->message);
+    json_set(j, "error", o);
+    print_json_line(j);
+}
+
+/* Rates only for tasks that say what work a shape is. */
+static table *new_table(const task *t)
+{
+    strb titles = STRB_INIT;
+    strb_printf(&titles, "shape|naive ms|first-guess ms|tuned ms|speed-up%s%s|new+stored|layer|verified|template",
+                t->flops ? "|GFLOP/s" : "", t->bytes ? "|GB/s" : "");
+    table *tab = table_new(strb_text(&titles));
+    strb_clear(&titles);
+    return tab;
 }
 
 static void add_row(table *tab, const task *t, const task_shape *s, const tune_result *r)
@@ -100,12 +123,14 @@ static void add_row(table *tab, const task *t, const task_shape *s, const tune_r
     table_number(tab, r->first_ns / 1e6, 4);
     table_number(tab, r->tuned_ns / 1e6, 4);
     table_number(tab, r->naive_ns / r->tuned_ns, 3);
-    table_number(tab, r->gflops, 4);
-    table_number(tab, r->gbytes, 4);
+    if (t->flops)
+        table_number(tab, r->gflops, 4);
+    if (t->bytes)
+        table_number(tab, r->gbytes, 4);
     char counts[64];
     snprintf(counts, sizeof counts, "%llu+%llu", (unsigned long long)r->measured, (unsigned long long)r->reused);
     table_text(tab, counts);
-    table_text(tab, r->verified == VERIFIED_NOT ? "default" : "exact");
+    table_text(tab, r->verified == VERIFIED_NOT ? "-" : "exact"); /* unverified: in no header unless asked for */
     table_text(tab, verified_name(r->verified));
     table_text(tab, r->template_name);
     table_end_row(tab);
@@ -115,7 +140,6 @@ static void add_row(table *tab, const task *t, const task_shape *s, const tune_r
 static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e, store *s, const tune_options *o,
                         table *tab, kw_error *err)
 {
-    kw_code worst = KW_OK;
     size_t failures = 0;
     for (size_t i = 0; i < setup->n_shapes; i++) {
         tune_result r;
@@ -137,13 +161,36 @@ static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e,
         kw_error_prefix(&why, "%s", strb_text(&shape));
         strb_clear(&shape);
         *err = why;
-        if (code != KW_FAILED)
+        if (c->json)
+            print_json_failure(setup->task, &setup->shapes[i], &why);
+        if (code != KW_FAILED || setup->n_shapes == 1)
             return code;
-        worst = code;
-        if (++failures < setup->n_shapes)
-            log_error("%s", why.message);
+        failures++;
+        log_error("%s", why.message);
     }
-    return worst;
+    return failures == 0 ? KW_OK : kw_error_set(err, KW_FAILED, "%zu of %zu shapes failed", failures, setup->n_shapes);
+}
+
+/* Replaces what was written at the start; says how much of the time nothing was done. */
+static kw_code finish_trace(const tune_cli *c, trace *t, kw_error *err)
+{
+    double wall_ms, idle = trace_idle_share(t, &wall_ms);
+    kw_code code = trace_write(t, c->trace, err);
+    if (code == KW_OK)
+        log_info("trace %s: wall %.0f ms, idle %.2f%%", c->trace, wall_ms, 100 * idle);
+    return code;
+}
+
+static kw_code open_evaluator(const tune_cli *c, const tune_options *o, evaluator **e, kw_error *err)
+{
+    evaluator_options eo = {.device = c->device,
+                            .worker_command = c->worker_command,
+                            .compile_workers = (int)c->compile_workers,
+                            .cold = o->cold,
+                            .compile_ms = 1000 * c->compile_s,
+                            .run_ms = 1000 * c->run_s,
+                            .trace = o->trace};
+    return evaluator_open(&eo, e, err);
 }
 
 static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
@@ -174,19 +221,15 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     o.on_progress = on_progress;
     o.cookie = &with_task;
     o.trace = c->trace ? trace_new() : NULL;
-    evaluator_options eo = {.device = c->device,
-                            .worker_command = c->worker_command,
-                            .compile_workers = (int)c->compile_workers,
-                            .cold = o.cold,
-                            .compile_ms = 1000 * c->compile_s,
-                            .run_ms = 1000 * c->run_s,
-                            .trace = o.trace};
+    if (o.trace)
+        code = trace_write(o.trace, c->trace, err); /* a path that cannot be written is seen before hours of work */
     store *s = NULL;
     evaluator *e = NULL;
-    table *tab = table_new("shape|naive ms|first ms|tuned ms|speed-up|GFLOP/s|GB/s|new+stored|layer|verified|template");
-    code = store_open(c->store, false, &s, err);
+    table *tab = new_table(setup.task);
     if (code == KW_OK)
-        code = evaluator_open(&eo, &e, err);
+        code = open_evaluator(c, &o, &e, err); /* first: without a device no store is made */
+    if (code == KW_OK)
+        code = store_open(c->store, false, &s, err);
     if (code == KW_OK) {
         const device_info *d = evaluator_device(e);
         log_info("device %s: %s (%s), store %s", d->spec, d->name, d->key, store_path(s));
@@ -194,17 +237,11 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
         if (!c->json)
             table_print(tab, stdout);
     }
+    kw_error why;
+    if (o.trace && e && finish_trace(c, o.trace, &why) != KW_OK && code == KW_OK)
+        code = kw_error_set(err, why.code, "%s", why.message);
+    trace_free(o.trace);
     evaluator_close(e);
-    if (o.trace) {
-        double wall_ms, idle = trace_idle_share(o.trace, &wall_ms);
-        kw_error ignored;
-        kw_code written = trace_write(o.trace, c->trace, code == KW_OK ? err : &ignored);
-        if (written == KW_OK)
-            log_info("trace %s: wall %.0f ms, idle %.2f%%", c->trace, wall_ms, 100 * idle);
-        else if (code == KW_OK)
-            code = written;
-        trace_free(o.trace);
-    }
     store_close(s);
     table_free(tab);
     free(templates);
@@ -228,9 +265,9 @@ int cli_tune(int argc, char **argv)
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},
-        {"--compile-workers", OPTION_INT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
-        {"--compile-limit", OPTION_INT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
-        {"--run-limit", OPTION_INT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
+        {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
+        {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
+        {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
     };
     const option_set set = {"tune", "TASK [options]",

@@ -2,422 +2,383 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "codegen/expand.h"
+#include "codegen/scaffold_read.h"
 
 #include <ctype.h>
-#include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PARTS 48
+/* The work-group where the kernel's text does not tell: a parameter that no macro of the kernel is named after. */
+#define OWN_GROUP "WG_SIZE"
+#define MAX_ELEMENTS (1 << 20) /* product of the dims in a shape that nobody chose */
 
-typedef enum part_kind { PART_TENSOR_IN, PART_TENSOR_OUT, PART_DIM, PART_SCALAR, PART_LOCAL } part_kind;
-
-typedef struct part {
-    part_kind kind;
-    char name[64];
-    char type[8];   /* "f32" */
-} part;
-
-typedef struct macro {
-    char name[64];
-    int64_t value;
-} macro;
-
-/* ---- reading ---- */
-
-static const struct {
-    const char *word, *type;
-} types[] = {{"float", "f32"}, {"half", "f16"},  {"double", "f64"}, {"int", "i32"},   {"uint", "u32"},
-             {"long", "i64"},  {"ulong", "u64"}, {"short", "i16"},  {"ushort", "u16"}, {"char", "i8"},
-             {"uchar", "u8"},  {"unsigned", "u32"}, {"size_t", "u64"}};
-
-static bool is_name_char(char c)
+/* A JSON string with its quotes. */
+static void add_string(strb *out, const char *text)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    json *j = json_new_string(text);
+    json_print(j, out);
+    json_free(j);
 }
 
-/* Position just after `word` as a whole word at or after `from`; NULL if there is none. */
-static const char *after_word(const char *from, const char *word)
+static const char *comma(size_t i)
 {
-    size_t n = strlen(word);
-    for (const char *p = strstr(from, word); p; p = strstr(p + 1, word))
-        if ((p == from || !is_name_char(p[-1])) && !is_name_char(p[n]))
-            return p + n;
-    return NULL;
+    return i ? ", " : "";
 }
 
-static bool has_word(const char *text, const char *word)
-{
-    return after_word(text, word) != NULL;
-}
-
-/* Text up to the '(' of the next kernel at or after *from; its name is the last word before it. */
-static bool next_kernel(const char **from, char name[64], const char **open)
-{
-    const char *p = after_word(*from, "__kernel");
-    if (!p)
-        p = after_word(*from, "kernel");
-    while (p) {
-        const char *v = after_word(p, "void");
-        if (!v)
-            return false;
-        /* Attributes with parentheses may stand between void and the name. */
-        const char *q = v;
-        for (;;) {
-            q += strcspn(q, "(;{");
-            if (*q != '(')
-                return false;
-            const char *end = q;
-            while (end > v && isspace((unsigned char)end[-1]))
-                end--;
-            const char *start = end;
-            while (start > v && is_name_char(start[-1]))
-                start--;
-            size_t n = (size_t)(end - start);
-            if (n > 0 && n < 64 && strncmp(start, "__attribute__", n) != 0 && strncmp(start, "reqd_work_group_size", n) != 0) {
-                memcpy(name, start, n);
-                name[n] = '\0';
-                *open = q;
-                *from = q;
-                return true;
-            }
-            int depth = 0;
-            do {
-                depth += *q == '(' ? 1 : *q == ')' ? -1 : 0;
-                q++;
-            } while (*q && depth > 0);
-        }
-    }
-    return false;
-}
-
-/* The scalar type a parameter is made of, vectors by their element ("float4" -> f32). NULL if unknown. */
-static const char *type_of(const char *text)
-{
-    for (const char *p = text; *p;) {
-        if (!is_name_char(*p)) {
-            p++;
-            continue;
-        }
-        size_t n = 0;
-        while (is_name_char(p[n]))
-            n++;
-        size_t letters = n;
-        while (letters > 0 && isdigit((unsigned char)p[letters - 1]))
-            letters--;
-        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-            if (strlen(types[i].word) == letters && strncmp(types[i].word, p, letters) == 0)
-                return types[i].type;
-        p += n;
-    }
-    return NULL;
-}
-
-static kw_code read_part(const char *text, const char *file, part *out, kw_error *err)
-{
-    size_t n = strlen(text);
-    while (n > 0 && !is_name_char(text[n - 1]))
-        n--;
-    size_t start = n;
-    while (start > 0 && is_name_char(text[start - 1]))
-        start--;
-    if (start == n || n - start >= sizeof out->name)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read the kernel parameter '%s'", file, text);
-    memset(out, 0, sizeof *out);
-    memcpy(out->name, text + start, n - start);
-    bool pointer = strchr(text, '*') != NULL;
-    const char *type = type_of(text);
-    if (!type)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: the type of the kernel parameter '%s' is not known: write the sidecar by "
-                            "hand (templates/FORMAT.md)", file, text);
-    strncpy(out->type, type, sizeof out->type - 1);
-    if (pointer && (has_word(text, "__local") || has_word(text, "local")))
-        out->kind = PART_LOCAL;
-    else if (pointer)
-        out->kind = has_word(text, "const") || has_word(text, "__constant") ? PART_TENSOR_IN : PART_TENSOR_OUT;
-    else
-        out->kind = type[0] == 'f' ? PART_SCALAR : PART_DIM;
-    return KW_OK;
-}
-
-static kw_code read_parts(const char *open, const char *file, part *parts, size_t *n, kw_error *err)
-{
-    *n = 0;
-    for (const char *p = open + 1; *p && *p != ')';) {
-        size_t length = strcspn(p, ",)");
-        char *text = mem_strndup(p, length);
-        kw_code code = KW_OK;
-        if (strspn(text, " \t\r\n") != length && strcmp(text, "void") != 0)
-            code = *n < MAX_PARTS ? read_part(text, file, &parts[*n], err)
-                                  : kw_error_set(err, KW_BAD_INPUT, "%s: more than %d kernel parameters", file, MAX_PARTS);
-        if (code == KW_OK && strspn(text, " \t\r\n") != length && strcmp(text, "void") != 0)
-            ++*n;
-        free(text);
-        if (code != KW_OK)
-            return code;
-        p += length + (p[length] == ',');
-    }
-    return KW_OK;
-}
-
-/* `#ifndef NAME` followed by `#define NAME 16`. */
-static size_t read_macros(const char *source, macro *out, size_t capacity)
+static size_t count_parts(const kernel_facts *f, part_kind kind)
 {
     size_t n = 0;
-    for (const char *p = strstr(source, "#ifndef"); p && n < capacity; p = strstr(p + 1, "#ifndef")) {
-        char name[64], again[64];
-        long long given;
-        if (sscanf(p, "#ifndef %63s #define %63s %lld", name, again, &given) == 3 && strcmp(name, again) == 0) {
-            memcpy(out[n].name, name, sizeof name);
-            out[n++].value = given;
-        }
-    }
+    for (size_t i = 0; i < f->n_parts; i++)
+        n += f->parts[i].kind == kind;
     return n;
 }
 
-/* ---- writing ---- */
-
-static const char *first_dim(const part *parts, size_t n)
+static bool is_tensor(const part *p)
 {
-    for (size_t i = 0; i < n; i++)
-        if (parts[i].kind == PART_DIM)
-            return parts[i].name;
-    return "n";
+    return p->kind == PART_IN || p->kind == PART_OUT;
 }
 
-static json *strings(const char *a)
+/* The name of the only dim; "n" for a kernel without one; NULL if there are several. */
+static const char *only_dim(const kernel_facts *f)
 {
-    json *list = json_new_array();
-    json_append(list, json_new_string(a));
-    return list;
+    size_t n = count_parts(f, PART_DIM);
+    for (size_t i = 0; n == 1 && i < f->n_parts; i++)
+        if (f->parts[i].kind == PART_DIM)
+            return f->parts[i].name;
+    return n == 0 ? "n" : NULL;
 }
 
-static json *power_values(int64_t around)
+/* ---- sidecar ---- */
+
+static bool has_own_group(const kernel_facts *f)
 {
-    json *list = json_new_array();
-    for (int64_t v = around >= 4 ? around / 4 : 1; v <= 4 * around && v > 0; v *= 2)
-        json_append(list, json_new_int(v));
-    return list;
+    return f->n_local == 0;
 }
 
-static json *sidecar_params(const macro *macros, size_t n_macros)
+static const char *local_size(const kernel_facts *f, size_t axis)
 {
-    json *params = json_new_object();
-    for (size_t i = 0; i < n_macros; i++) {
-        json *p = json_new_object();
-        int64_t v = macros[i].value;
-        bool power = v > 0 && (v & (v - 1)) == 0;
-        json *values = power ? power_values(v) : json_new_array();
-        if (!power)
-            json_append(values, json_new_int(v));
-        json_set(p, "values", values);
-        json_set_int(p, "default", v);
-        json_set_string(p, "doc", "macro of the kernel: list the values to try");
-        json_set(params, macros[i].name, p);
+    if (has_own_group(f))
+        return OWN_GROUP;
+    return f->local[axis][0] ? f->local[axis] : SCAFFOLD_GAP;
+}
+
+static size_t local_rank(const kernel_facts *f)
+{
+    return has_own_group(f) ? 1 : f->n_local;
+}
+
+/* 0 and 1 may be a switch, 1 also a count; around a power of two others are tried. */
+static void add_values(strb *out, int64_t v)
+{
+    if (v == 0) {
+        strb_add(out, "[0, 1]");
+    } else if (v < 0 || (v & (v - 1)) != 0 || v > 1 << 20) {
+        strb_printf(out, "[%" PRId64 "]", v);
+    } else {
+        strb_add(out, "[");
+        for (int64_t x = v >= 4 ? v / 4 : 1; x <= 4 * v; x *= 2)
+            strb_printf(out, "%s%" PRId64, x == 1 || x == v / 4 ? "" : ", ", x);
+        strb_add(out, "]");
     }
-    json *wg = json_new_object(), *values = json_new_array();
-    for (int64_t v = 16; v <= 256; v *= 2)
-        json_append(values, json_new_int(v));
-    json_set(wg, "values", values);
-    json_set_int(wg, "default", 64);
-    json_set_string(wg, "doc", "work-items per group");
-    json_set(params, "WG_SIZE", wg);
-    return params;
 }
 
-static json *sidecar_args(const part *parts, size_t n)
+static void add_param(strb *out, const char *name, int64_t value, const char *doc)
 {
-    json *args = json_new_array();
-    for (size_t i = 0; i < n; i++) {
-        if (parts[i].kind == PART_LOCAL) {
-            json *local = json_new_object();
-            strb text = STRB_INIT;
-            strb_printf(&text, "WG_SIZE * sizeof(%s)", parts[i].type);
-            json_set_string(local, "local", strb_text(&text));
-            strb_clear(&text);
-            json_append(args, local);
-        } else {
-            json_append(args, json_new_string(parts[i].name));
-        }
+    strb_printf(out, "    \"%s\": {\"values\": ", name);
+    add_values(out, value);
+    strb_printf(out, ", \"default\": %" PRId64, value);
+    if (doc[0]) {
+        strb_add(out, ", \"doc\": ");
+        add_string(out, doc);
     }
-    return args;
+    strb_add(out, "}");
 }
 
-static void write_sidecar(scaffold *s, const char *file, const part *parts, size_t n, const macro *macros, size_t n_macros)
+static void add_params(strb *out, const kernel_facts *f)
 {
-    json *j = json_new_object(), *launch = json_new_object(), *launches = json_new_array();
-    json_set_string(j, "task", s->task);
-    json_set_string(j, "language", "opencl");
-    json_set(j, "sources", strings(file));
-    json_set_bool(j, "macros", true);
-    json_set(j, "params", sidecar_params(macros, n_macros));
-    json_set(j, "constraints", strings("WG_SIZE <= device.max_work_group_size"));
-    json_set_string(launch, "kernel", s->kernel);
-    json_set(launch, "args", sidecar_args(parts, n));
-    json_set(launch, "local", strings("WG_SIZE"));
-    strb groups = STRB_INIT;
-    strb_printf(&groups, "ceil_div(%s, WG_SIZE)", first_dim(parts, n));
-    json_set(launch, "groups", strings(strb_text(&groups)));
-    strb_clear(&groups);
-    json_append(launches, launch);
-    json_set(j, "launches", launches);
-    json_print_pretty(j, &s->sidecar);
-    strb_add_char(&s->sidecar, '\n');
-    json_free(j);
+    strb_add(out, "  \"params\": {\n");
+    for (size_t i = 0; i < f->n_macros; i++) {
+        strb_add(out, i ? ",\n" : "");
+        add_param(out, f->macros[i].name, f->macros[i].value, f->macros[i].doc);
+    }
+    if (has_own_group(f)) {
+        strb_add(out, f->n_macros ? ",\n" : "");
+        add_param(out, OWN_GROUP, 64, "work-items per group");
+    }
+    strb_add(out, " },\n");
 }
 
-static json *task_tensors(const part *parts, size_t n)
+/* A group of constant size needs none. */
+static void add_constraints(strb *out, const kernel_facts *f)
 {
-    json *tensors = json_new_array();
-    for (size_t i = 0; i < n; i++) {
-        if (parts[i].kind != PART_TENSOR_IN && parts[i].kind != PART_TENSOR_OUT)
+    strb product = STRB_INIT;
+    bool any_name = false, gap = false;
+    for (size_t i = 0; i < local_rank(f); i++) {
+        const char *size = local_size(f, i);
+        bool plain = size[strspn(size, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
+        any_name |= !isdigit((unsigned char)size[0]) || !plain;
+        gap |= strcmp(size, SCAFFOLD_GAP) == 0;
+        strb_printf(&product, plain || local_rank(f) == 1 ? "%s%s" : "%s(%s)", i ? " * " : "", size);
+    }
+    if (any_name && !gap)
+        strb_printf(out, "  \"constraints\": [\"%s <= device.max_work_group_size\"],\n", strb_text(&product));
+    strb_clear(&product);
+}
+
+static void add_argument(strb *out, const part *p)
+{
+    if (p->kind == PART_LOCAL)
+        strb_printf(out, "{\"local\": \"" SCAFFOLD_GAP "\", \"doc\": \"bytes of %s\"}", p->name);
+    else if (p->kind == PART_DIM && strcmp(p->type, "i32") != 0)
+        strb_printf(out, "{\"expr\": \"%s\", \"type\": \"%s\"}", p->name, p->type);
+    else
+        strb_printf(out, "\"%s\"", p->name);
+}
+
+/* One element per work-item is a fair guess only where there is one dim, and no macro that could change it. */
+static void add_groups(strb *out, const kernel_facts *f)
+{
+    bool simple = only_dim(f) && local_rank(f) == 1 && strcmp(local_size(f, 0), SCAFFOLD_GAP) != 0;
+    for (size_t i = 0; i < f->n_macros; i++)
+        simple = simple && f->macros[i].is_local;
+    if (simple) {
+        strb_printf(out, "\"ceil_div(%s, %s)\"", only_dim(f), local_size(f, 0));
+        return;
+    }
+    for (size_t i = 0; i < local_rank(f); i++)
+        strb_printf(out, "%s\"" SCAFFOLD_GAP "\"", comma(i));
+}
+
+static void write_sidecar(scaffold *s, const kernel_facts *f, const scaffold_options *o)
+{
+    strb *out = &s->sidecar;
+    strb_printf(out, "{ \"task\": \"%s\",\n  \"language\": \"opencl\",\n", s->task);
+    if (!o->sidecar_only)
+        strb_add(out, "  \"fallback\": true,\n");
+    strb_add(out, "  \"sources\": [");
+    add_string(out, o->file);
+    strb_add(out, "],\n  \"macros\": true,\n");
+    add_params(out, f);
+    add_constraints(out, f);
+    strb_printf(out, "  \"launches\": [\n    {\"kernel\": \"%s\",\n     \"args\": [", f->name);
+    for (size_t i = 0; i < f->n_parts; i++) {
+        strb_add(out, comma(i));
+        add_argument(out, &f->parts[i]);
+    }
+    strb_add(out, "],\n     \"local\": [");
+    for (size_t i = 0; i < local_rank(f); i++)
+        strb_printf(out, "%s\"%s\"", comma(i), local_size(f, i));
+    strb_add(out, "], \"groups\": [");
+    add_groups(out, f);
+    strb_add(out, "]} ] }\n");
+}
+
+/* ---- task ---- */
+
+static void add_dims(strb *out, const kernel_facts *f)
+{
+    size_t n = 0;
+    strb_add(out, "  \"dims\": {");
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].kind == PART_DIM)
+            strb_printf(out, "%s\"%s\": {\"min\": 1}", comma(n++), f->parts[i].name);
+    if (n == 0)
+        strb_printf(out, "\"%s\": {\"min\": 1}", only_dim(f));
+    strb_add(out, "},\n");
+}
+
+static void add_tensors(strb *out, const kernel_facts *f)
+{
+    size_t n = 0;
+    strb_add(out, "  \"tensors\": [");
+    for (size_t i = 0; i < f->n_parts; i++) {
+        const part *p = &f->parts[i];
+        if (!is_tensor(p))
             continue;
-        json *t = json_new_object();
-        json_set_string(t, "name", parts[i].name);
-        json_set_string(t, "type", parts[i].type);
-        json_set(t, "shape", strings(first_dim(parts, n)));
-        json_set_string(t, "access", parts[i].kind == PART_TENSOR_IN ? "in" : "out");
-        json_append(tensors, t);
+        strb_printf(out, "%s {\"name\": \"%s\", \"type\": \"%s\", \"shape\": [\"%s\"], \"access\": \"%s\"}",
+                    n++ ? ",\n              " : "", p->name, p->type ? p->type : SCAFFOLD_GAP,
+                    only_dim(f) ? only_dim(f) : SCAFFOLD_GAP, p->kind == PART_IN ? "in" : "out");
     }
-    return tensors;
+    strb_add(out, n ? " ],\n" : "],\n");
 }
 
-static void write_task(scaffold *s, const part *parts, size_t n)
+static void add_scalars(strb *out, const kernel_facts *f)
 {
-    json *j = json_new_object(), *dims = json_new_object(), *scalars = json_new_array();
-    for (size_t i = 0; i < n; i++) {
-        if (parts[i].kind == PART_DIM) {
-            json *d = json_new_object();
-            json_set_int(d, "min", 1);
-            json_set(dims, parts[i].name, d);
-        } else if (parts[i].kind == PART_SCALAR) {
-            json *o = json_new_object(), *values = json_new_array();
-            json_append(values, json_new_int(1));
-            json_append(values, json_new_number(0.5));
-            json_set_string(o, "name", parts[i].name);
-            json_set_string(o, "type", parts[i].type);
-            json_set(o, "values", values);
-            json_append(scalars, o);
-        }
-    }
-    if (json_count(dims) == 0) {
-        json *d = json_new_object();
-        json_set_int(d, "min", 1);
-        json_set(dims, "n", d);
-    }
-    strb reference = STRB_INIT;
-    strb_printf(&reference, "%s_reference", s->task);
-    json_set_string(j, "task", s->task);
-    json_set_string(j, "doc", "what the kernel computes, in one line");
-    json_set(j, "dims", dims);
-    json_set(j, "tensors", task_tensors(parts, n));
-    json_set(j, "scalars", scalars);
-    json_set_string(j, "reference", strb_text(&reference));
-    strb_clear(&reference);
-    json *error = json_new_object();
-    json_set_string(error, "reduction_length", "1");
-    json_set(j, "error", error);
-    json_set_string(j, "shapes", "shapes/default.json");
-    json_set_string(j, "edge_shapes", "shapes/edge.json");
-    json_print_pretty(j, &s->task_json);
-    strb_add_char(&s->task_json, '\n');
-    json_free(j);
+    size_t n = 0;
+    strb_add(out, "  \"scalars\": [");
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].kind == PART_SCALAR)
+            strb_printf(out, "%s {\"name\": \"%s\", \"type\": \"%s\", \"values\": [1, 0.5]}", n++ ? ",\n              " : "",
+                        f->parts[i].name, f->parts[i].type);
+    strb_add(out, n ? " ],\n" : "],\n");
 }
 
-static void write_reference(scaffold *s, const part *parts, size_t n)
+static void write_task(scaffold *s, const kernel_facts *f)
 {
-    strb *r = &s->reference;
-    strb_printf(r, "/* Reference of task %s: the values of listed elements of an output, in double precision. */\n", s->task);
-    strb_add(r, "#include \"kw_reference.h\"\n\n#include <math.h>\n\n"
-                "#error \"write this reference (and remove this line): without it no result counts as verified\"\n\n");
-    strb_printf(r, "void %s_reference(const kw_ref *r, int tensor, size_t n, const uint64_t *elements, double *value, "
-                "double *scale)\n{\n", s->task);
-    int dim = 0, scalar = 0, tensor = 0;
-    for (size_t i = 0; i < n; i++) {
-        switch (parts[i].kind) {
-        case PART_DIM:
-            strb_printf(r, "    const int64_t %s = r->dims[%d];\n", parts[i].name, dim++);
-            break;
-        case PART_SCALAR:
-            strb_printf(r, "    const double %s = r->scalars[%d];\n", parts[i].name, scalar++);
-            break;
-        case PART_TENSOR_IN:
-            strb_printf(r, "    const double *%s = r->tensors[%d];\n", parts[i].name, tensor++);
-            break;
-        case PART_TENSOR_OUT:
-            strb_printf(r, "    /* r->tensors[%d] is %s before the kernel ran (NULL while its access is \"out\") */\n", tensor++,
-                        parts[i].name);
-            break;
-        case PART_LOCAL:
-            break;
-        }
-    }
-    strb_add(r, "    for (size_t i = 0; i < n; i++) {\n"
-                "        const uint64_t e = elements[i]; /* flat index into output number `tensor` */\n"
-                "        value[i] = 0;  /* what a right kernel writes there */\n"
-                "        scale[i] = 0;  /* sum of the magnitudes of the terms that were added to make it */\n"
-                "    }\n}\n");
+    strb *out = &s->task_json;
+    strb_printf(out, "{ \"task\": \"%s\",\n  \"doc\": \"what %s computes, in one line\",\n", s->task, f->name);
+    add_dims(out, f);
+    add_tensors(out, f);
+    add_scalars(out, f);
+    strb_printf(out,
+                "  \"reference\": \"%s_reference\",\n  \"error\": {\"reduction_length\": \"" SCAFFOLD_GAP "\"},\n"
+                "  \"shapes\": \"shapes/default.json\",\n  \"edge_shapes\": \"shapes/edge.json\" }\n",
+                s->task);
 }
 
-static void write_shapes(scaffold *s, const part *parts, size_t n)
+/* ---- reference ---- */
+
+/* A name of the kernel in the C function, where keywords and the function's own names are taken. */
+static const char *c_name(const char *name, char out[FACTS_NAME + 2])
 {
-    static const int64_t typical[] = {1 << 20, 1 << 16}, edges[] = {1, 2, 3, 17, 64, 127, 1000, 4099};
-    for (int which = 0; which < 2; which++) {
-        size_t count = which ? sizeof edges / sizeof *edges : sizeof typical / sizeof *typical;
-        for (size_t k = 0; k < count; k++) {
-            json *o = json_new_object();
-            for (size_t i = 0; i < n; i++)
-                if (parts[i].kind == PART_DIM)
-                    json_set_int(o, parts[i].name, which ? edges[k] : typical[k]);
-            if (json_count(o) == 0)
-                json_set_int(o, "n", which ? edges[k] : typical[k]);
-            json_print(o, which ? &s->edges : &s->shapes);
-            strb_add_char(which ? &s->edges : &s->shapes, '\n');
-            json_free(o);
-        }
+    static const char *const taken[] = {"ref",   "tensor", "count",  "elements", "value",  "scale",    "i",      "at",    "auto",
+                                        "break", "case",   "char",   "const",    "double", "default",  "do",     "else",  "enum",
+                                        "extern", "float", "for",    "goto",     "if",     "inline",   "int",    "long",  "register",
+                                        "restrict", "return", "short", "signed", "sizeof", "static",   "struct", "switch", "typedef",
+                                        "union", "unsigned", "void", "volatile", "while"};
+    bool clash = false;
+    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
+        clash |= strcmp(taken[k], name) == 0;
+    snprintf(out, FACTS_NAME + 2, "%s%s", name, clash ? "_" : "");
+    return out;
+}
+
+static void add_inputs(strb *out, const kernel_facts *f)
+{
+    size_t dim = 0, scalar = 0, tensor = 0;
+    char c[FACTS_NAME + 2];
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].kind == PART_DIM)
+            strb_printf(out, "    const int64_t %s = ref->dims[%zu];\n", c_name(f->parts[i].name, c), dim++);
+    if (dim == 0)
+        strb_printf(out, "    const int64_t %s = ref->dims[0];\n", c_name(only_dim(f), c));
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].kind == PART_SCALAR)
+            strb_printf(out, "    const double %s = ref->scalars[%zu];\n", c_name(f->parts[i].name, c), scalar++);
+    for (size_t i = 0; i < f->n_parts; i++) {
+        const part *p = &f->parts[i];
+        tensor += is_tensor(p);
+        if (p->kind == PART_IN)
+            strb_printf(out, "    const double *%s = ref->tensors[%zu];\n", c_name(p->name, c), tensor - 1);
     }
 }
 
-kw_code scaffold_make(const char *source, const char *file, const char *kernel, scaffold *out, kw_error *err)
+/* "`tensor` is 2: y", and where what the kernel finds in it is. */
+static void add_outputs(strb *out, const kernel_facts *f)
+{
+    size_t tensor = 0, n = 0;
+    for (size_t i = 0; i < f->n_parts; i++) {
+        const part *p = &f->parts[i];
+        tensor += is_tensor(p);
+        if (p->kind == PART_OUT)
+            strb_printf(out, "%s%zu for %s", n++ ? ", " : "    /* `tensor` is ", tensor - 1, p->name);
+    }
+    strb_add(out, n ? ". What an \"inout\" tensor holds before is in ref->tensors[tensor]. */\n" : "");
+}
+
+static void write_reference(scaffold *s, const kernel_facts *f)
+{
+    strb *out = &s->reference;
+    strb_printf(out, "/* Reference of task %s: the right values of some elements of an output, in double precision. */\n", s->task);
+    strb_add(out, "#include \"tasks/kw_reference.h\"\n\n#include <math.h>\n\n"
+                  "#error \"compute value[i] and scale[i] below, then remove this line\"\n\n");
+    strb_printf(out, "void %s_reference(const kw_ref *ref, int tensor, size_t count, const uint64_t *elements, double *value,\n"
+                     "    double *scale)\n{\n", s->task);
+    add_inputs(out, f);
+    add_outputs(out, f);
+    strb_add(out, "    for (size_t i = 0; i < count; i++) {\n"
+                  "        const uint64_t at = elements[i]; /* index in the output, row-major */\n"
+                  "        value[i] = 0; /* what a right kernel writes there */\n"
+                  "        scale[i] = 0; /* sum of the magnitudes of all terms that were added to make it */\n"
+                  "    }\n}\n");
+}
+
+/* ---- shapes ---- */
+
+static void add_shape(strb *out, const kernel_facts *f, const int64_t *sizes, size_t n_sizes)
+{
+    size_t n = 0;
+    strb_add(out, "{");
+    for (size_t i = 0; i < f->n_parts; i++) {
+        if (f->parts[i].kind != PART_DIM)
+            continue;
+        strb_printf(out, "%s\"%s\": %" PRId64, comma(n), f->parts[i].name, n < n_sizes ? sizes[n] : 1);
+        n++;
+    }
+    if (n == 0)
+        strb_printf(out, "\"%s\": %" PRId64, only_dim(f), sizes[0]);
+    strb_add(out, "}\n");
+}
+
+/* All dims alike, as large as the elements of a tensor that has all of them may be. */
+static int64_t fair_size(size_t n_dims)
+{
+    int64_t size = MAX_ELEMENTS;
+    for (;; size /= 2) {
+        double product = 1;
+        for (size_t i = 0; i < n_dims; i++)
+            product *= (double)size;
+        if (product <= MAX_ELEMENTS || size == 2)
+            return size;
+    }
+}
+
+static void write_shapes(scaffold *s, const kernel_facts *f)
+{
+    static const int64_t line[] = {1, 2, 3, 17, 64, 127, 1000, 4099}, primes[] = {31, 37, 13, 7, 5, 3, 2, 2, 2};
+    enum { N_LINE = sizeof line / sizeof *line, N_PRIMES = sizeof primes / sizeof *primes };
+    size_t n_dims = count_parts(f, PART_DIM) > 0 ? count_parts(f, PART_DIM) : 1;
+    int64_t sizes[FACTS_MAX_PARTS];
+    for (int64_t share = 1; share <= 4; share *= 4) {
+        for (size_t i = 0; i < n_dims; i++)
+            sizes[i] = fair_size(n_dims) / share > 0 ? fair_size(n_dims) / share : 1;
+        add_shape(&s->shapes, f, sizes, n_dims);
+    }
+    if (n_dims == 1) {
+        for (size_t i = 0; i < N_LINE; i++)
+            add_shape(&s->edges, f, &line[i], 1);
+        return;
+    }
+    add_shape(&s->edges, f, NULL, 0);
+    for (size_t d = 0; d < n_dims; d++) {
+        for (size_t i = 0; i < n_dims; i++)
+            sizes[i] = i == d ? 17 : 1;
+        add_shape(&s->edges, f, sizes, n_dims);
+        sizes[d] = 1000;
+        add_shape(&s->edges, f, sizes, n_dims);
+    }
+    add_shape(&s->edges, f, primes, n_dims < N_PRIMES ? n_dims : N_PRIMES);
+}
+
+/* ---- entry points ---- */
+
+kw_code scaffold_make(const char *source, const scaffold_options *options, scaffold *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
-    strb plain = STRB_INIT;
-    source_strip(source, &plain);
-    part parts[MAX_PARTS];
-    macro macros[16];
-    size_t n = 0;
-    const char *from = strb_text(&plain), *open = NULL;
-    char name[64];
-    bool found = false;
-    while (!found && next_kernel(&from, name, &open))
-        found = !kernel || strcmp(kernel, name) == 0;
-    kw_code code = found ? read_parts(open, file, parts, &n, err)
-                         : kw_error_set(err, KW_BAD_INPUT, "%s: no kernel function%s%s found", file, kernel ? " called " : "",
-                                        kernel ? kernel : "");
+    kernel_facts *f = mem_alloc(sizeof *f);
+    kw_code code = facts_read(source, options->file, options->kernel, f, err);
     if (code == KW_OK) {
-        memcpy(out->kernel, name, sizeof name);
-        memcpy(out->task, name, sizeof name);
-        out->n_macros = read_macros(strb_text(&plain), macros, sizeof macros / sizeof *macros);
-        for (size_t i = 0; i < n; i++) {
-            out->n_dims += parts[i].kind == PART_DIM;
-            out->n_scalars += parts[i].kind == PART_SCALAR;
-            out->n_tensors += parts[i].kind == PART_TENSOR_IN || parts[i].kind == PART_TENSOR_OUT;
+        snprintf(out->kernel, sizeof out->kernel, "%s", f->name);
+        snprintf(out->task, sizeof out->task, "%s", options->task ? options->task : f->name);
+        write_sidecar(out, f, options);
+        if (!options->sidecar_only) {
+            write_task(out, f);
+            write_reference(out, f);
+            write_shapes(out, f);
         }
-        write_sidecar(out, file, parts, n, macros, out->n_macros);
-        write_task(out, parts, n);
-        write_reference(out, parts, n);
-        write_shapes(out, parts, n);
+        strb_add(&out->others, strb_text(&f->others));
+        strb_add(&out->undefined, strb_text(&f->undefined));
     }
-    strb_clear(&plain);
+    facts_clear(f);
+    free(f);
     return code;
 }
 
 void scaffold_clear(scaffold *s)
 {
-    strb *all[] = {&s->sidecar, &s->task_json, &s->reference, &s->shapes, &s->edges};
+    strb *all[] = {&s->sidecar, &s->task_json, &s->reference, &s->shapes, &s->edges, &s->others, &s->undefined};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         strb_clear(all[i]);
-    memset(s, 0, sizeof *s);
 }

@@ -348,11 +348,23 @@ void variant_free(variant *v)
 
 /* ---- fitness for a shape ---- */
 
-static bool all_hold(const template_condition *list, size_t n, const value *env, kw_error *why)
+static bool names_device(const task *t, const expr *e)
+{
+    for (int i = 0; i < (int)limits_count(); i++)
+        if (expr_uses(e, t->first_device_slot + i))
+            return true;
+    return false;
+}
+
+/* Conditions that name the device count as true while it is unknown. */
+static bool all_hold(const task *t, const template_condition *list, size_t n, bool device_known, const value *env,
+                     kw_error *why)
 {
     for (size_t i = 0; i < n; i++) {
         bool holds = false;
         kw_error inner = {0};
+        if (!device_known && names_device(t, list[i].test))
+            continue;
         if (expr_eval_truth(list[i].test, env, &holds, &inner) == KW_OK && holds)
             continue;
         const char *reason = list[i].why != NULL ? list[i].why : inner.message;
@@ -375,8 +387,9 @@ bool variant_fits(const variant *v, const task_shape *s, const device_limits *li
     value *env = mem_calloc((size_t)expr_scope_size(t->scope), sizeof *env);
     task_fill(t, &v->types, s, NULL, env);
     limits_fill(limits, env, t->first_device_slot);
-    bool fits = all_hold(v->requires_, v->n_requires, env, why) &&
-                (limits == NULL || all_hold(v->constraints, v->n_constraints, env, why));
+    bool known = limits != NULL;
+    bool fits = all_hold(t, v->requires_, v->n_requires, known, env, why) &&
+                all_hold(t, v->constraints, v->n_constraints, known, env, why);
     free(env);
     return fits;
 }

@@ -48,7 +48,8 @@ void variant_free(variant *v);
 json *variant_to_json(const variant *v); /* everything but the task */
 kw_code variant_from_json(const task *t, const json *j, const char *where, variant **out, kw_error *err);
 
-/* May it run this shape on this device? NULL limits skip device constraints. If not, `why` says which condition. */
+/* May it run this shape on this device? With NULL limits, conditions that name device.* are skipped. If not, `why`
+ * says which condition. */
 bool variant_fits(const variant *v, const task_shape *s, const device_limits *limits, kw_error *why);
 
 /* ---- plan ---- */

@@ -5,9 +5,6 @@
 #include "tuner/dispatch.h"
 #include "tuner/store_internal.h"
 
-#include <math.h>
-#include <unistd.h>
-
 #define DEVICE_A "pocl/cpu/test/4"
 #define DEVICE_B "nvidia/sm_90/h200/132"
 
@@ -429,6 +426,7 @@ static void strides_are_no_key(void **state)
     dispatch_free(d);
     add(&w, WG4, 4, 4, 200);
     add_shape(&w, w.v[WG8], "{\"M\":4,\"N\":4,\"ld\":8}", 50, OUTCOME_OK);
+    add_shape(&w, w.v[WG8], "{\"M\":4,\"N\":4,\"ld\":1}", 50, OUTCOME_OK);
     d = build(&w, w.s, NULL, false);
     assert_int_equal(dispatch_model(d)->n_rows, 2);
     assert_string_equal(row_hash(dispatch_model(d), DEVICE_A, 4, 4), w.v[WG4]->hash);

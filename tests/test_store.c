@@ -299,10 +299,9 @@ static void the_page_names_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back), cmocka_unit_test(long_texts),
-        cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),       cmocka_unit_test(facts),
-        cmocka_unit_test(variants),
-        cmocka_unit_test(the_page_names_everything),
+        cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back),     cmocka_unit_test(long_texts),
+        cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),           cmocka_unit_test(facts),
+        cmocka_unit_test(variants),       cmocka_unit_test(the_page_names_everything),
     };
     return cmocka_run_group_tests_name("store", tests, make_folder, remove_folder);
 }

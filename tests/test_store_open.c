@@ -408,6 +408,39 @@ static void writers_at_once(void **state)
     }
 }
 
+/* A store without WAL that somebody reads at this moment: the switch to WAL waits for the reader. */
+static void reader_during_the_switch(void **state)
+{
+    char *path = fs_join(*state, "switch.db"), name[512], mode[16], c;
+    snprintf(name, sizeof name, "file:%s?vfs=unix-none", path);
+    store_close(open_store(name)); /* SQLite's "unix-none" has no shared memory either */
+    journal_of(path, mode);
+    assert_string_equal(mode, "delete");
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sqlite3 *db;
+        static const kw_error failed = {KW_FAILED, "the reader failed"};
+        require_in_child(sqlite3_open(path, &db) == SQLITE_OK, __LINE__, &failed);
+        require_in_child(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM fact", NULL, NULL, NULL) == SQLITE_OK, __LINE__,
+                         &failed);
+        require_in_child(write(ready[1], "+", 1) == 1, __LINE__, &failed);
+        usleep(100000);
+        sqlite3_close(db);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    store_close(open_store(path));
+    journal_of(path, mode);
+    assert_string_equal(mode, "wal");
+    assert_int_equal(wait_for(pid), 0);
+    close(ready[0]);
+    close(ready[1]);
+    free(path);
+}
+
 /* kill -9 between two adds, or within one: every row that was reported is there. */
 static void killed_writer(void **state)
 {
@@ -473,6 +506,7 @@ int main(void)
         cmocka_unit_test(locked),
         cmocka_unit_test(without_permission),
         cmocka_unit_test(writers_at_once),
+        cmocka_unit_test(reader_during_the_switch),
         cmocka_unit_test(killed_writer),
     };
     return cmocka_run_group_tests_name("store and its file", tests, make_folder, remove_folder);

@@ -150,6 +150,25 @@ static void folds_expressions(void **state)
     variant_free(v);
 }
 
+/* What a shape needs may depend on the device: local memory for a halo, say. */
+static void requires_may_name_the_device(void **state)
+{
+    (void)state;
+    template *p = parse("/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
+                        "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
+                        "kernel void f(global float *A) { }");
+    variant *v = good(p, "", NULL);
+    task_shape s = shape("M=2,N=1,K=100"), one = shape("M=1,N=1,K=100");
+    device_limits small = {.local_mem_bytes = 399}, large = {.local_mem_bytes = 400};
+    kw_error why = {0};
+    assert_true(variant_fits(v, &s, NULL, &why));
+    assert_true(variant_fits(v, &s, &large, &why));
+    assert_false(variant_fits(v, &s, &small, &why));
+    assert_false(variant_fits(v, &one, NULL, &why));
+    variant_free(v);
+    template_free(p);
+}
+
 static void hash_sees_what_runs(void **state)
 {
     (void)state;
@@ -496,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_readable_text),
         cmocka_unit_test(folds_expressions),
+        cmocka_unit_test(requires_may_name_the_device),
         cmocka_unit_test(hash_sees_what_runs),
         cmocka_unit_test(checks_fixed_dims),
         cmocka_unit_test(makes_plans),

@@ -90,11 +90,22 @@ static bool ask_default(arm *m, uint32_t *config)
     return true;
 }
 
+/* Does x lead y? By the best time. While neither has one (questions are asked ahead of the first answers) the fallback
+ * comes last, and then the one that was asked less. */
+static bool leads(const arm *x, const arm *y)
+{
+    if (isfinite(x->best_ns) || isfinite(y->best_ns))
+        return x->best_ns < y->best_ns;
+    if (x->template->is_fallback != y->template->is_fallback)
+        return y->template->is_fallback;
+    return x->asked < y->asked;
+}
+
 static arm *leader(arms *a)
 {
     arm *best = NULL;
     for (size_t i = 0; i < a->n; i++)
-        if (!a->items[i].exhausted && (!best || a->items[i].best_ns < best->best_ns))
+        if (!a->items[i].exhausted && (!best || leads(&a->items[i], best)))
             best = &a->items[i];
     return best;
 }

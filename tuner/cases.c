@@ -16,6 +16,9 @@
 #define RANDOM_TRIES 4000
 #define GENERAL_RANDOM 20
 #define HIDDEN_SHAPES 3
+/* Inputs of the target, and of the target as its own hidden case, are those of no other case. */
+#define TARGET_SEED 0x7a26e7u
+#define OTHER_SEED 0xc0deu
 
 kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,
                          const variant *trusted, uint64_t seed, kw_error *err)
@@ -146,14 +149,17 @@ static bool seen(const case_source *s, const job_case *cases, size_t n, const ta
     return false;
 }
 
-/* Up to `wanted` random shapes that v takes. The draws are the same for every variant. */
-static size_t add_random(const case_source *s, const variant *v, size_t wanted, job_case *cases, size_t *n)
+/* Up to `wanted` random shapes that v takes, other than `target` (NULL: none). The draws are the same for every
+ * variant. */
+static size_t add_random(const case_source *s, const variant *v, size_t wanted, const task_shape *target,
+                         job_case *cases, size_t *n)
 {
     size_t found = 0;
     for (uint64_t draw = 0; draw < RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
         task_shape shape;
         random_shape(s, v, draw, &shape);
-        if (!is_small(s, &shape) || !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape))
+        if (!is_small(s, &shape) || !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape) ||
+            (target && same_dims(s, target, &shape)))
             continue;
         if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
             found++;
@@ -184,9 +190,19 @@ kw_code cases_target_only(const case_source *s, const variant *v, const task_sha
     if (!variant_fits(v, target, s->limits, err))
         return kw_error_prefix(err, "rejected");
     kw_code code = make_case(s, v, target, 0, DIST_NORMAL, &cases[*n], err);
+    cases[*n].seed = counter_mix(s->seed ^ TARGET_SEED);
     if (code == KW_OK)
         ++*n;
     return code;
+}
+
+/* How many combinations of scalar values there are. */
+static size_t scalar_combinations(const task *t)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < t->n_scalars; i++)
+        n *= t->scalars[i].n_values;
+    return n;
 }
 
 kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
@@ -197,13 +213,13 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
         return kw_error_prefix(err, "rejected");
     add_smoke(s, v, cases, n);
     size_t smoke = *n;
-    size_t hidden = add_random(s, v, HIDDEN_SHAPES, cases, n);
+    size_t hidden = add_random(s, v, HIDDEN_SHAPES, target, cases, n);
     if (smoke + hidden == 0) {
-        /* Every dim is a constant: the target with other inputs is all there is to try. */
-        kw_code code = make_case(s, v, target, 0, DIST_INTEGERS, &cases[*n], err);
+        /* Every dim is a constant: the target with other inputs and scalars is all there is to try. */
+        kw_code code = make_case(s, v, target, scalar_combinations(s->task) - 1, DIST_INTEGERS, &cases[*n], err);
         if (code != KW_OK)
             return code;
-        cases[*n].seed = counter_mix(s->seed ^ 0xc0de);
+        cases[*n].seed = counter_mix(s->seed ^ OTHER_SEED);
         ++*n;
     }
     return cases_target_only(s, v, target, cases, n, err);
@@ -224,7 +240,7 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
             return code;
         ++*n;
     }
-    if (add_random(s, v, GENERAL_RANDOM, cases, n) < GENERAL_RANDOM)
+    if (add_random(s, v, GENERAL_RANDOM, NULL, cases, n) < GENERAL_RANDOM)
         *complete = false;
     if (*n == 0)
         return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");

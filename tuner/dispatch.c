@@ -22,24 +22,13 @@ struct dispatch {
 
 /* ---- numbers of variants ---- */
 
-static char *config_text(const variant *v)
-{
-    strb text = STRB_INIT;
-    json_print(v->config, &text);
-    return strb_take(&text);
-}
-
 /* By template and configuration, so that a table can be read and a new row moves few lines. */
 static int by_name(const void *a, const void *b)
 {
     const known_variant *x = *(const known_variant *const *)a, *y = *(const known_variant *const *)b;
     int c = strcmp(x->v->template_name, y->v->template_name);
-    if (c == 0) {
-        char *p = config_text(x->v), *q = config_text(y->v);
-        c = strcmp(p, q);
-        free(p);
-        free(q);
-    }
+    if (c == 0)
+        c = strcmp(x->config, y->config);
     return c == 0 ? strcmp(x->hash, y->hash) : c;
 }
 
@@ -63,6 +52,13 @@ static known_variant **number_variants(dispatch *d, size_t *n)
         for (size_t k = 0; k < c->devices[i].n_rows; k++)
             mark_used(c->devices[i].rows[k].variant, used, n);
     }
+    strb config = STRB_INIT;
+    for (size_t i = 0; i < *n; i++) {
+        strb_reset(&config);
+        json_print(used[i]->v->config, &config);
+        used[i]->config = arena_strdup(d->memory, strb_text(&config));
+    }
+    strb_clear(&config);
     qsort(used, *n, sizeof *used, by_name);
     for (size_t i = 0; i < *n; i++)
         used[i]->number = (int)i;

@@ -11,9 +11,10 @@
 typedef struct known_variant {
     char hash[HASH_HEX_SIZE];
     bool is_fallback, is_opencl;
-    bool wanted; /* its text is read */
-    variant *v;  /* NULL until then */
-    int number;  /* in the model; -1: not in it */
+    bool wanted;        /* its text is read */
+    variant *v;         /* NULL until then */
+    const char *config; /* as text; only of those in the model */
+    int number;         /* in the model; -1: not in it */
 } known_variant;
 
 typedef struct known_variants {

@@ -11,6 +11,11 @@
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
 
+#define MOST_COMPILERS 256
+/* Beside a GPU, if not said otherwise: every one has a context on the device, and what is compiled far ahead of the
+ * timing is chosen without knowing how the candidates before it came out. */
+#define GPU_COMPILERS 8
+
 /* Worker 0 verifies and times; the others compile. */
 enum { TIMING_WORKER = 0 };
 
@@ -185,6 +190,8 @@ static bool skips_compile(const evaluator *e, const candidate *c)
 
 static void schedule(evaluator *e)
 {
+    if (pool_interrupted(e->pool))
+        return;
     while (e->waiting.first && skips_compile(e, e->waiting.first))
         push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
@@ -286,12 +293,14 @@ static void on_event(const pool_event *event, void *cookie)
 static size_t compile_workers(const evaluator *e, int wanted)
 {
     if (wanted >= 0)
-        return (size_t)wanted;
+        return (size_t)(wanted < MOST_COMPILERS ? wanted : MOST_COMPILERS);
     int64_t cores = pool_hello(e->pool)->physical_cores;
     if (cores < 1)
         cores = 1;
     if (!is_cpu(e) && cores > 1)
         cores--; /* the timing worker's core: a driver that polls keeps it busy */
+    if (!is_cpu(e) && cores > GPU_COMPILERS)
+        cores = GPU_COMPILERS;
     return (size_t)cores;
 }
 
@@ -378,17 +387,29 @@ size_t evaluator_depth(const evaluator *e)
 candidate *evaluator_next(evaluator *e, kw_error *err)
 {
     kw_error_clear(err);
+    kw_code over = KW_OK;
     while (e->pending > 0) {
         schedule(e);
         candidate *c = pop(&e->finished);
-        if (c) {
+        if (c) { /* what came with the last events counts, also when the run is over */
+            kw_error_clear(err);
             e->pending--;
             return c;
         }
-        if (pool_poll(e->pool, -1, err) != KW_OK)
+        if (over != KW_OK)
             return NULL;
+        over = pool_poll(e->pool, -1, err);
     }
     return NULL;
+}
+
+void evaluator_forget(evaluator *e)
+{
+    static const queue empty;
+    e->waiting = e->compiled = e->finished = empty;
+    memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
+    e->on_timing = NULL;
+    e->pending = e->in_compile = 0;
 }
 
 bool evaluator_interrupted(const evaluator *e)

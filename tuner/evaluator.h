@@ -66,6 +66,8 @@ size_t evaluator_depth(const evaluator *e);
 /* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
  * KW_ENVIRONMENT when the run is over. */
 candidate *evaluator_next(evaluator *e, kw_error *err);
+/* When the run is over: the candidates that are still pending belong to the caller again, and nothing more comes back. */
+void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */
 bool evaluator_interrupted(const evaluator *e);
 int64_t evaluator_restarts(const evaluator *e);

@@ -12,9 +12,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* A worker that dies this often without finishing a job in between is not restarted. */
+/* A worker that dies this often in a row without having begun with a job is not restarted. */
 #define MAX_FAILED_STARTS 3
+/* What a dead worker left in its pipes is read for this long: something that it started may hold them open. */
+#define LAST_WORDS_MS 2000
 #define STDERR_TAIL 2048
+#define LAST_WORDS 400
 
 typedef enum worker_state { WORKER_STARTING, WORKER_IDLE, WORKER_BUSY, WORKER_DYING } worker_state;
 
@@ -30,7 +33,9 @@ typedef struct worker_proc {
     int64_t exit_status;
     int term_signal;
     bool timed_out;
+    bool began;             /* announced a stage since its start */
     int failed_starts;
+    char complaint[256];    /* what was wrong with a line that it sent; "" if nothing */
     strb line;              /* what arrived of the next line */
     char tail[STDERR_TAIL]; /* end of its standard error */
     size_t tail_length;
@@ -38,8 +43,8 @@ typedef struct worker_proc {
     stage stage;
     job_limits limits;
     int64_t job_start_ns;
-    strb job_line;          /* kept until the first stage is announced */
-    bool resent;
+    strb job_line;
+    bool sent, resent;      /* the job was written to this process; to a second one */
     message hello;
     bool has_hello;
 } worker_proc;
@@ -72,20 +77,37 @@ static void tell(pool *p, const pool_event *e)
         p->on_event(e, p->cookie);
 }
 
-static void fail_pool(pool *p, const worker_proc *w, const char *what)
+/* How it ended, and the end of its standard error. */
+static void describe_end(const worker_proc *w, strb *out)
+{
+    if (w->complaint[0])
+        strb_printf(out, "what it sent is refused (%s)", w->complaint);
+    else if (w->timed_out)
+        strb_printf(out, "no answer within %lld s", (long long)(w->pool->options.hello_ms / 1000));
+    else if (w->term_signal)
+        strb_printf(out, "it died of signal %d (%s)", w->term_signal, strsignal(w->term_signal));
+    else
+        strb_printf(out, "it ended with status %lld", (long long)w->exit_status);
+    size_t n = w->tail_length;
+    while (n > 0 && (w->tail[n - 1] == '\n' || w->tail[n - 1] == '\r'))
+        n--;
+    size_t from = n > LAST_WORDS ? n - LAST_WORDS : 0;
+    if (n > from) {
+        strb_add(out, "; its last words: ");
+        strb_add_n(out, w->tail + from, n - from);
+    }
+}
+
+static void fail_pool(pool *p, const worker_proc *w)
 {
     if (p->failed)
         return;
     p->failed = true;
-    char last[400] = "";
-    size_t n = w->tail_length;
-    while (n > 0 && (w->tail[n - 1] == '\n' || w->tail[n - 1] == '\r'))
-        n--;
-    size_t from = n > sizeof last - 1 ? n - (sizeof last - 1) : 0;
-    memcpy(last, w->tail + from, n - from);
-    kw_error_set(&p->error, KW_ENVIRONMENT, "worker process %s: %s%s%s", what,
-                 p->options.worker_command ? p->options.worker_command : "kernwright worker --stdio",
-                 n > from ? "; its last words: " : "", last);
+    strb why = STRB_INIT;
+    describe_end(w, &why);
+    kw_error_set(&p->error, KW_ENVIRONMENT, "no worker process: `%s`: %s",
+                 p->options.worker_command ? p->options.worker_command : "kernwright worker --stdio", strb_text(&why));
+    strb_clear(&why);
     pool_event e = {.kind = POOL_FAILED, .worker = w->index, .job = -1, .error = &p->error};
     tell(p, &e);
 }
@@ -102,6 +124,8 @@ static void report_lost_job(worker_proc *w)
     if (w->timed_out) {
         int64_t limit = w->stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms;
         strb_printf(&why, "no end of stage %s within %lld ms", stage_name(w->stage), (long long)limit);
+    } else if (w->complaint[0]) {
+        strb_printf(&why, "what the worker sent in stage %s is refused (%s)", stage_name(w->stage), w->complaint);
     } else if (w->term_signal) {
         strb_printf(&why, "worker died of signal %d (%s) in stage %s", w->term_signal, strsignal(w->term_signal),
                     stage_name(w->stage));
@@ -128,28 +152,28 @@ static void report_lost_job(worker_proc *w)
 static void finish_worker(worker_proc *w)
 {
     pool *p = w->pool;
-    bool never_spoke = w->state == WORKER_STARTING;
     strb_reset(&w->line);
-    if (p->stopping)
+    if (p->stopping || p->failed) /* the job of a worker that ended the run is not its candidate's fault */
         return;
-    if (never_spoke)
-        w->failed_starts++;
+    w->failed_starts = w->began ? 0 : w->failed_starts + 1;
     /* A worker that died before it announced a stage of the job never looked at it (it ended because of the job
        before, say): the job is sent once more, to its successor, and nobody is blamed. */
-    bool again = w->job >= 0 && w->stage == STAGE_EXPAND && !w->timed_out && !w->resent;
+    bool never_seen = w->stage == STAGE_EXPAND && !w->timed_out && !w->resent;
+    bool again = w->job >= 0 && (!w->sent || never_seen);
     if (w->job >= 0 && !again)
         report_lost_job(w);
     if (w->failed_starts >= MAX_FAILED_STARTS) {
-        fail_pool(p, w, w->timed_out ? "does not answer" : "cannot be started");
+        fail_pool(p, w);
         return;
     }
     p->restarts++;
     log_debug("worker %zu is replaced (status %lld, signal %d)", w->index, (long long)w->exit_status, w->term_signal);
     int64_t id = w->job;
+    bool second = w->sent || w->resent;
     spawn(w);
     if (again) {
         w->job = id;
-        w->resent = true;
+        w->resent = second;
     }
 }
 
@@ -174,8 +198,14 @@ static void kill_worker(worker_proc *w)
 {
     if (w->exited || w->process.pid <= 0)
         return;
+    w->state = WORKER_DYING; /* gets no further job */
     if (uv_kill(-w->process.pid, SIGKILL) != 0)
         uv_process_kill(&w->process, SIGKILL);
+}
+
+static void end_last_words(uv_timer_t *t)
+{
+    close_worker(t->data);
 }
 
 static void on_exit_cb(uv_process_t *process, int64_t status, int term_signal)
@@ -187,12 +217,11 @@ static void on_exit_cb(uv_process_t *process, int64_t status, int term_signal)
     uv_timer_stop(&w->deadline);
     kill(-process->pid, SIGKILL); /* whatever it had started, which would hold the pipe open */
     /* Results may still be in the pipe; it is read to its end before the worker is buried. */
-    if (!uv_is_closing((uv_handle_t *)&w->out) && uv_is_active((uv_handle_t *)&w->out)) {
-        if (w->state != WORKER_STARTING)
-            w->state = WORKER_DYING;
-        return;
-    }
-    close_worker(w);
+    if (!uv_is_closing((uv_handle_t *)&w->out) && uv_is_active((uv_handle_t *)&w->out))
+        uv_timer_start(&w->deadline, end_last_words, LAST_WORDS_MS, 0);
+    else
+        close_worker(w);
+    w->state = WORKER_DYING;
 }
 
 static void on_deadline(uv_timer_t *t)
@@ -205,6 +234,8 @@ static void on_deadline(uv_timer_t *t)
 
 static void set_deadline(worker_proc *w, int64_t ms)
 {
+    if (w->exited) /* the timer counts down for its last words */
+        return;
     uv_timer_stop(&w->deadline);
     if (ms > 0)
         uv_timer_start(&w->deadline, on_deadline, (uint64_t)ms, 0);
@@ -226,6 +257,7 @@ static void on_written(uv_write_t *request, int status)
 static void send_job(worker_proc *w)
 {
     w->state = WORKER_BUSY;
+    w->sent = true;
     w->stage = STAGE_EXPAND;
     w->job_start_ns = clock_now_ns();
     w->tail_length = 0;
@@ -247,7 +279,8 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
     message m;
     memset(&m, 0, sizeof m);
     if (message_parse(line, length, &m, &err) != KW_OK) {
-        log_warn("worker %zu sent a line that is no message (%s); it is replaced", w->index, err.message);
+        snprintf(w->complaint, sizeof w->complaint, "%.200s", err.message);
+        log_debug("worker %zu: %s; it is replaced", w->index, err.message);
         kill_worker(w);
         return;
     }
@@ -256,10 +289,11 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
             message_clear(&w->hello);
         w->hello = m;
         w->has_hello = true;
-        if (w->state == WORKER_STARTING)
-            w->state = WORKER_IDLE;
-        set_deadline(w, 0);
         p->events++;
+        if (w->state != WORKER_STARTING)
+            return;
+        w->state = WORKER_IDLE;
+        set_deadline(w, 0);
         if (w->job >= 0)
             send_job(w);
         return;
@@ -281,13 +315,14 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
     }
     if (m.type == MESSAGE_STAGE) {
         w->stage = m.stage;
+        w->began = true;
         set_deadline(w, m.stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms);
         pool_event e = {.kind = POOL_STAGE, .worker = w->index, .job = w->job, .stage = m.stage};
         tell(p, &e);
     } else {
         int64_t id = w->job;
         w->job = -1;
-        w->failed_starts = 0;
+        w->began = true;
         set_deadline(w, 0);
         if (w->state == WORKER_BUSY)
             w->state = WORKER_IDLE;
@@ -360,11 +395,13 @@ static void spawn(worker_proc *w)
 {
     pool *p = w->pool;
     w->state = WORKER_STARTING;
-    w->exited = w->timed_out = false;
+    w->exited = w->timed_out = w->began = false;
+    w->complaint[0] = '\0';
     w->term_signal = 0;
     w->exit_status = 0;
     w->tail_length = 0;
     w->job = -1;
+    w->sent = false;
     w->stage = STAGE_EXPAND;
     uv_pipe_init(&p->loop, &w->in, 0);
     uv_pipe_init(&p->loop, &w->out, 0);
@@ -394,6 +431,7 @@ static void spawn(worker_proc *w)
     if (rc != 0) {
         w->exited = true;
         w->failed_starts = MAX_FAILED_STARTS;
+        w->exit_status = 127;
         w->tail_length = (size_t)snprintf(w->tail, sizeof w->tail, "%s", uv_strerror(rc));
         close_worker(w);
         return;
@@ -572,11 +610,10 @@ kw_code pool_poll(pool *p, int64_t timeout_ms, kw_error *err)
     int64_t before = p->events;
     if (timeout_ms > 0)
         uv_timer_start(&p->wait, end_wait, (uint64_t)timeout_ms, 0);
-    uv_run(&p->loop, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
-    while (p->events == before && timeout_ms != 0 && !p->failed) {
-        if (timeout_ms > 0 && !uv_is_active((uv_handle_t *)&p->wait))
+    while (p->events == before && !p->failed && !p->interrupted) {
+        uv_run(&p->loop, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        if (timeout_ms == 0 || (timeout_ms > 0 && !uv_is_active((uv_handle_t *)&p->wait)))
             break;
-        uv_run(&p->loop, UV_RUN_ONCE);
     }
     uv_timer_stop(&p->wait);
     if (p->failed)

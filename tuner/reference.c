@@ -27,7 +27,7 @@ struct reference_cache {
     loaded *first;
 };
 
-static const char *const flags[] = {"-std=c11", "-O2", "-fPIC", "-shared", "-w"};
+static const char *const flags[] = {"-std=gnu11", "-O2", "-fPIC", "-shared", "-w"};
 #define N_FLAGS (sizeof flags / sizeof flags[0])
 
 reference_cache *reference_cache_new(void)
@@ -144,7 +144,8 @@ static kw_code compile(const task *t, const char *source_path, const char *out_p
 static kw_code build(const task *t, const char *folder, const char *library, kw_error *err)
 {
     strb source = STRB_INIT, made = STRB_INIT, text = STRB_INIT;
-    strb_printf(&text, "#line 1 \"reference.c\"\n%s", t->reference_source); /* messages name the user's file */
+    /* Messages name the user's file. */
+    strb_printf(&text, "#line 1 \"%s%sreference.c\"\n%s", t->folder, t->folder[0] ? "/" : "", t->reference_source);
     strb_printf(&source, "%s.%ld.c", library, (long)getpid());
     strb_printf(&made, "%s.%ld.so", library, (long)getpid());
     kw_code code = fs_make_folders(folder, err);
@@ -179,6 +180,28 @@ static kw_code load(const task *t, const char *hash, void **out, kw_error *err)
         if (!*out)
             code = kw_error_set(err, KW_BAD_INPUT, "the reference of task %s cannot be loaded: %s", t->name, dlerror());
     }
+    strb_clear(&library);
+    free(folder);
+    return code;
+}
+
+static kw_code not_defined(const task *t, kw_error *err)
+{
+    return kw_error_set(err, KW_BAD_INPUT, "task %s: its reference.c does not define %s", t->name, t->reference);
+}
+
+kw_code reference_compile(const task *t, kw_error *err)
+{
+    char hash[HASH_HEX_SIZE];
+    if (!t->reference_source)
+        return KW_OK;
+    if (!strstr(t->reference_source, t->reference)) /* only loading would show it for certain */
+        return not_defined(t, err);
+    make_key(t, hash);
+    char *folder = cache_folder();
+    strb library = STRB_INIT;
+    strb_printf(&library, "%s/%s.so", folder, hash);
+    kw_code code = fs_is_file(strb_text(&library)) ? KW_OK : build(t, folder, strb_text(&library), err);
     strb_clear(&library);
     free(folder);
     return code;
@@ -225,7 +248,7 @@ kw_code reference_get(reference_cache *c, const task *t, kw_reference_fn **out, 
     /* POSIX lets a data pointer from dlsym hold a function; ISO C has no cast for it. */
     void *symbol = dlsym(library, t->reference);
     if (!symbol)
-        return kw_error_set(err, KW_BAD_INPUT, "task %s: its reference.c does not define %s", t->name, t->reference);
+        return not_defined(t, err);
     memcpy(out, &symbol, sizeof symbol);
     return KW_OK;
 }

@@ -18,4 +18,7 @@ void reference_cache_free(reference_cache *c);
  * KW_ENVIRONMENT when there is no compiler or the folder cannot be written. */
 kw_code reference_get(reference_cache *c, const task *t, kw_reference_fn **out, kw_error *err);
 
+/* Compiles a user's reference into the same folder and loads nothing; nothing to do for others. Errors as above. */
+kw_code reference_compile(const task *t, kw_error *err);
+
 #endif

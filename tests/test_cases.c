@@ -1,0 +1,280 @@
+/* Which shapes, inputs and scalars a candidate is verified on. */
+#include "tests/support_tune.h"
+#include "tuner/cases.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct setting {
+    task *t;
+    task_types types;
+    template *p;
+    variant *v, *trusted;
+    case_source source;
+    job_case *cases;
+    size_t n;
+} setting;
+
+static void begin(setting *s, const template_text *text, const char *dims, uint64_t seed)
+{
+    kw_error err = {0};
+    memset(s, 0, sizeof *s);
+    s->t = saxpy_task();
+    s->types = default_types(s->t);
+    s->p = template_of_text(s->t, text);
+    s->cases = mem_calloc(JOB_MAX_CASES, sizeof *s->cases);
+    uint32_t config[8];
+    task_shape shape = shape_of(s->t, dims);
+    template_default(s->p, config);
+    if (variant_expand(s->p, &s->types, config, &shape, &s->v, &err) != KW_OK ||
+        variant_expand(s->p, &s->types, config, &shape, &s->trusted, &err) != KW_OK ||
+        case_source_init(&s->source, s->t, &s->types, fake_limits(), s->trusted, seed, &err) != KW_OK)
+        fail_msg("%s", err.message);
+}
+
+static void end(setting *s)
+{
+    case_source_clear(&s->source);
+    variant_free(s->v);
+    variant_free(s->trusted);
+    template_free(s->p);
+    task_free(s->t);
+    free(s->cases);
+}
+
+static void for_target(setting *s, const char *dims)
+{
+    kw_error err = {0};
+    task_shape shape = shape_of(s->t, dims);
+    if (cases_for_target(&s->source, s->v, &shape, s->cases, &s->n, &err) != KW_OK)
+        fail_msg("%s", err.message);
+}
+
+static const template_text plain = {.name = "plain", .params = "\"P\": {\"values\": [1, 2, 3]}"};
+
+static void smoke_hidden_target(void **state)
+{
+    (void)state;
+    setting s;
+    begin(&s, &plain, "N=5000", 0);
+    for_target(&s, "N=5000");
+    assert_int_equal(s.n, 5); /* one smoke shape, three hidden ones, the target */
+    assert_true(s.cases[0].shape.dims[0] >= 32 && s.cases[0].shape.dims[0] <= 65537);
+    for (size_t i = 0; i < s.n; i++) {
+        assert_int_equal(s.cases[i].plan.n_launches, 1);
+        assert_false(s.cases[i].sampled);
+        for (size_t k = 0; k < i; k++)
+            assert_true(s.cases[i].shape.dims[0] != s.cases[k].shape.dims[0]);
+    }
+    /* The target is the last, with the timed scalars and ordinary inputs. */
+    const job_case *target = &s.cases[s.n - 1];
+    assert_int_equal(target->shape.dims[0], 5000);
+    assert_true(target->scalars[0] == 2.0);
+    assert_int_equal(target->dist, DIST_NORMAL);
+    /* Others see other scalars and other inputs. */
+    bool other_scalar = false, other_inputs = false;
+    for (size_t i = 0; i + 1 < s.n; i++) {
+        other_scalar = other_scalar || s.cases[i].scalars[0] != 2.0;
+        other_inputs = other_inputs || s.cases[i].dist != DIST_NORMAL;
+        assert_true(s.cases[i].seed != target->seed);
+    }
+    assert_true(other_scalar);
+    assert_true(other_inputs);
+    end(&s);
+}
+
+/* All candidates of a run meet the same shapes; another seed means others. */
+static void the_same_for_all(void **state)
+{
+    (void)state;
+    setting s, other;
+    template_text text = plain;
+    text.directives = "time_ns=5";
+    begin(&s, &plain, "N=5000", 3);
+    begin(&other, &text, "N=5000", 3);
+    for_target(&s, "N=5000");
+    for_target(&other, "N=5000");
+    assert_int_equal(s.n, other.n);
+    for (size_t i = 0; i < s.n; i++) {
+        assert_int_equal(s.cases[i].shape.dims[0], other.cases[i].shape.dims[0]);
+        assert_true(s.cases[i].seed == other.cases[i].seed);
+        assert_int_equal(s.cases[i].dist, other.cases[i].dist);
+    }
+    end(&other);
+    begin(&other, &plain, "N=5000", 4);
+    for_target(&other, "N=5000");
+    bool differs = false;
+    for (size_t i = 1; i + 1 < s.n; i++)
+        differs = differs || s.cases[i].shape.dims[0] != other.cases[i].shape.dims[0];
+    assert_true(differs);
+    end(&other);
+    end(&s);
+}
+
+/* Only shapes that the variant takes. */
+static void requires_hold(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    template_text text = plain;
+    text.requires_ = "\"N % 8 == 0\"";
+    begin(&s, &text, "N=800", 0);
+    for_target(&s, "N=800");
+    assert_int_equal(s.n, 5);
+    for (size_t i = 0; i < s.n; i++)
+        assert_int_equal(s.cases[i].shape.dims[0] % 8, 0);
+    task_shape wrong = shape_of(s.t, "N=801");
+    assert_int_equal(cases_for_target(&s.source, s.v, &wrong, s.cases, &s.n, &err), KW_FAILED);
+    assert_non_null(strstr(err.message, "N % 8 == 0"));
+    size_t n = 0;
+    assert_int_equal(cases_target_only(&s.source, s.v, &wrong, s.cases, &n, &err), KW_FAILED);
+    end(&s);
+}
+
+/* Nothing but the target fits: then it is run on other inputs first. */
+static void constant_size(void **state)
+{
+    (void)state;
+    setting s;
+    template_text text = plain;
+    text.params = "\"FIX\": {\"values\": [true]}";
+    text.more = "\"specialize\": {\"N\": \"FIX\"},";
+    begin(&s, &text, "N=5000", 0);
+    for_target(&s, "N=5000");
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.cases[0].shape.dims[0], 5000);
+    assert_int_equal(s.cases[0].dist, DIST_INTEGERS);
+    assert_int_equal(s.cases[1].dist, DIST_NORMAL);
+    assert_true(s.cases[0].seed != s.cases[1].seed);
+    assert_true(s.cases[0].scalars[0] != s.cases[1].scalars[0]);
+    end(&s);
+}
+
+static void target_only(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    begin(&s, &plain, "N=5000", 0);
+    task_shape shape = shape_of(s.t, "N=5000");
+    size_t n = 0;
+    assert_int_equal(cases_target_only(&s.source, s.v, &shape, s.cases, &n, &err), KW_OK);
+    assert_int_equal(n, 1);
+    for_target(&s, "N=5000"); /* the same inputs as when it was verified: references are kept */
+    job_case last = s.cases[s.n - 1];
+    n = 0;
+    cases_target_only(&s.source, s.v, &shape, s.cases, &n, &err);
+    assert_true(last.seed == s.cases[0].seed);
+    end(&s);
+}
+
+static void general(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    bool complete = false;
+    begin(&s, &plain, "N=5000", 0);
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    assert_true(complete);
+    assert_int_equal(s.n, s.source.n_edges + 20);
+    for (size_t i = 0; i < s.source.n_edges; i++)
+        assert_int_equal(s.cases[i].shape.dims[0], s.source.edges[i].dims[0]);
+    size_t of[DIST_COUNT] = {0};
+    for (size_t i = 0; i < s.n; i++)
+        of[s.cases[i].dist]++;
+    for (size_t d = 0; d < DIST_COUNT; d++)
+        assert_true(of[d] >= 5);
+    end(&s);
+}
+
+/* A variant that takes few shapes is verified on these, and is not general. */
+static void general_but_not_quite(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    bool complete = true;
+    template_text text = plain;
+    text.requires_ = "\"N <= 7\"";
+    begin(&s, &text, "N=5", 0);
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    assert_false(complete);
+    for (size_t i = 0; i < s.n; i++)
+        assert_true(s.cases[i].shape.dims[0] <= 7);
+    end(&s);
+    text.requires_ = "\"N > 100000000\"";
+    begin(&s, &text, "N=100000001", 0);
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_FAILED);
+    end(&s);
+}
+
+static void large_ones_are_sampled(void **state)
+{
+    (void)state;
+    setting s;
+    begin(&s, &plain, "N=16777216", 0);
+    for_target(&s, "N=16777216");
+    assert_true(s.cases[s.n - 1].sampled);
+    assert_int_equal(s.cases[s.n - 1].trusted_plan.n_launches, 1);
+    for (size_t i = 0; i + 1 < s.n; i++)
+        assert_false(s.cases[i].sampled);
+    s.source.trusted = NULL;
+    for_target(&s, "N=16777216");
+    assert_true(s.cases[s.n - 1].sampled);
+    assert_int_equal(s.cases[s.n - 1].trusted_plan.n_launches, 0);
+    end(&s);
+}
+
+/* Shapes no larger than what a worker does in milliseconds, dims within the task's range. */
+static void small_ones_are_small(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        setting s;
+        begin(&s, &plain, "N=5000", seed);
+        for_target(&s, "N=5000");
+        for (size_t i = 0; i + 1 < s.n; i++)
+            assert_in_range(s.cases[i].shape.dims[0], 1, 1 << 19);
+        end(&s);
+    }
+}
+
+/* Without edge shapes the random ones are all there is. */
+static void task_without_edges(void **state)
+{
+    (void)state;
+    setting s;
+    bool complete = false;
+    kw_error err = {0};
+    begin(&s, &plain, "N=5000", 0);
+    case_source_clear(&s.source);
+    s.t->edge_shapes_file = NULL;
+    assert_int_equal(case_source_init(&s.source, s.t, &s.types, fake_limits(), s.trusted, 0, &err), KW_OK);
+    for_target(&s, "N=5000");
+    assert_int_equal(s.n, 4);
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    assert_int_equal(s.n, 20);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(smoke_hidden_target),    cmocka_unit_test(the_same_for_all),
+        cmocka_unit_test(requires_hold),          cmocka_unit_test(constant_size),
+        cmocka_unit_test(target_only),            cmocka_unit_test(general),
+        cmocka_unit_test(general_but_not_quite),  cmocka_unit_test(large_ones_are_sampled),
+        cmocka_unit_test(small_ones_are_small),   cmocka_unit_test(task_without_edges),
+    };
+    return cmocka_run_group_tests_name("cases", tests, NULL, NULL);
+}

@@ -1,0 +1,498 @@
+/* The search of one shape, end to end on the scripted device. */
+#include "tests/support_tune.h"
+#include "tuner/tune.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MAX_TEMPLATES 3
+
+/* One evaluator serves all tests but those that end it. */
+typedef struct setting {
+    evaluator *e;
+    store *s;
+    task *t;
+    template *p[MAX_TEMPLATES];
+    const template *borrowed[MAX_TEMPLATES];
+    task_shape shape;
+    tune_options o;
+    size_t searched, retimed, general, reused; /* seen by on_progress */
+    size_t signal_after;                       /* raises SIGINT with that many searched; 0: never */
+    tune_result r;
+    kw_error err;
+} setting;
+
+static void on_progress(const tune_progress *p, void *cookie)
+{
+    setting *s = cookie;
+    if (p->reused)
+        s->reused++;
+    else if (strcmp(p->purpose, "search") == 0)
+        s->searched++;
+    else if (strcmp(p->purpose, "retime") == 0)
+        s->retimed++;
+    else if (strcmp(p->purpose, "general") == 0)
+        s->general++;
+    if (s->signal_after && s->searched == s->signal_after)
+        kill(getpid(), SIGINT);
+}
+
+static void open_evaluator(setting *s)
+{
+    const evaluator_options o = {.device = "fake:0", .compile_workers = 1, .compile_ms = 60000, .run_ms = 60000};
+    if (evaluator_open(&o, &s->e, &s->err) != KW_OK)
+        fail_msg("%s", s->err.message);
+}
+
+static void set_templates(setting *s, const template_text *texts, size_t n)
+{
+    for (size_t i = 0; i < s->o.n_templates; i++)
+        template_free(s->p[i]);
+    for (size_t i = 0; i < n; i++)
+        s->borrowed[i] = s->p[i] = template_of_text(s->t, &texts[i]);
+    s->o.n_templates = n;
+}
+
+static int begin(void **state)
+{
+    setting *s = mem_calloc(1, sizeof *s);
+    s->t = saxpy_task();
+    s->shape = shape_of(s->t, "N=1000");
+    s->o.types = default_types(s->t);
+    s->o.templates = s->borrowed;
+    s->o.strategy = strategy_find("exhaustive", NULL);
+    s->o.budget.configurations = 1000;
+    s->o.on_progress = on_progress;
+    s->o.cookie = s;
+    open_evaluator(s);
+    if (store_open(":memory:", false, &s->s, &s->err) != KW_OK)
+        fail_msg("%s", s->err.message);
+    *state = s;
+    return 0;
+}
+
+static int end(void **state)
+{
+    setting *s = *state;
+    evaluator_close(s->e);
+    store_close(s->s);
+    set_templates(s, NULL, 0);
+    tune_result_clear(&s->r);
+    task_free(s->t);
+    free(s);
+    return 0;
+}
+
+static kw_code tune(setting *s)
+{
+    s->searched = s->retimed = s->general = s->reused = 0;
+    tune_result_clear(&s->r);
+    kw_error_clear(&s->err);
+    return tune_shape(s->e, s->s, s->t, &s->o, &s->shape, &s->r, &s->err);
+}
+
+static void tune_ok(setting *s)
+{
+    if (tune(s) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_true(s->r.found);
+}
+
+/* The same again: the same winner, and nothing is measured. */
+static void tune_again(setting *s)
+{
+    char hash[HASH_HEX_SIZE];
+    uint64_t known = s->r.measured + s->r.reused;
+    memcpy(hash, s->r.source_hash, sizeof hash);
+    tune_ok(s);
+    assert_string_equal(s->r.source_hash, hash);
+    assert_int_equal(s->r.measured, 0);
+    assert_int_equal(s->r.reused, known);
+    assert_int_equal(s->searched + s->retimed + s->general, 0);
+}
+
+static bool count(const measurement *m, void *cookie)
+{
+    (void)m;
+    ++*(size_t *)cookie;
+    return true;
+}
+
+static size_t rows_of(setting *s, const store_query *q)
+{
+    size_t n = 0;
+    if (store_each(s->s, q, count, &n, &s->err) != KW_OK)
+        fail_msg("%s", s->err.message);
+    return n;
+}
+
+#define expect_text(text, part) \
+    do { \
+        if (!strstr((text), (part))) \
+            fail_msg("\"%s\" is not in: %s", (part), (text)); \
+    } while (0)
+
+/* ---- budgets ---- */
+
+static void budgets(void **state)
+{
+    (void)state;
+    tune_budget b;
+    kw_error err = {0};
+    const struct {
+        const char *text;
+        uint64_t configurations;
+        double seconds;
+    } good[] = {{"200", 200, 0}, {"60s", 0, 60}, {"5m", 0, 300}, {"1.5h", 0, 5400}, {"200,60s", 200, 60}, {"2m,7", 7, 120}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(tune_budget_parse(good[i].text, &b, &err), KW_OK);
+        assert_int_equal(b.configurations, good[i].configurations);
+        assert_true(b.seconds == good[i].seconds);
+    }
+    const char *const bad[] = {"",     "0",   "-5",   "1.5",    "60x",   "s",      "60s,", ",5",  "5,,6s",
+                               "5,6",  "5s,6m", "inf", "nan", "1e300", "60 s", "5 ", "200;60s", "99999999999999999999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (tune_budget_parse(bad[i], &b, &err) != KW_BAD_INPUT)
+            fail_msg("'%s' is taken", bad[i]);
+        expect_text(err.message, "200,60s");
+    }
+}
+
+/* ---- finding ---- */
+
+static const template_text times = {.name = "times",
+                                    .params = "\"A\": {\"values\": [1, 2, 3, 4], \"default\": 2},"
+                                              "\"B\": {\"values\": [10, 20, 30, 40, 50, 60], \"default\": 30}",
+                                    .directives = "time_ns=${1000 * A * B} registers=${A}",
+                                    .more = "\"fallback\": true,"};
+
+static void the_best_is_found(void **state)
+{
+    setting *s = *state;
+    set_templates(s, &times, 1);
+    tune_ok(s);
+    assert_int_equal(s->r.space_size, 24);
+    assert_int_equal(s->r.measured, 24);
+    assert_int_equal(s->searched, 24);
+    assert_int_equal(s->r.failed, 0);
+    assert_true(s->r.tuned_ns == 10000);
+    assert_true(s->r.naive_ns == 60000);
+    assert_true(s->r.first_ns == 60000);
+    assert_true(fabs(s->r.gflops - 2000 / 10000.0) < 1e-12);
+    assert_true(fabs(s->r.gbytes - 12000 / 10000.0) < 1e-12);
+    assert_string_equal(s->r.template_name, "times");
+    assert_string_equal(s->r.config, "{\"A\":1,\"B\":10}");
+    assert_int_equal(s->r.verified, VERIFIED_GENERAL);
+    tune_again(s);
+}
+
+static void without_a_store(void **state)
+{
+    setting *s = *state;
+    store *kept = s->s;
+    set_templates(s, &times, 1);
+    s->s = NULL;
+    tune_ok(s);
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 24);
+    s->s = kept;
+}
+
+/* A budget counts what is stored; a larger one goes on from there. */
+static void budget_of_configurations(void **state)
+{
+    setting *s = *state;
+    set_templates(s, &times, 1);
+    s->o.strategy = strategy_find("local", NULL);
+    s->o.budget.configurations = 7;
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 7);
+    tune_again(s);
+    s->o.budget.configurations = 10;
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 3);
+    assert_int_equal(s->r.reused, 7);
+    tune_again(s);
+}
+
+/* The seconds of a search are kept, so that they are not spent twice. */
+static void budget_of_seconds(void **state)
+{
+    setting *s = *state;
+    const template_text many = {
+        .name = "many", .params = "\"A\": {\"values\": \"range(1000000)\"}", .directives = "time_ns=${1000 + A}"};
+    set_templates(s, &many, 1);
+    s->o.budget = (tune_budget){.seconds = 1.5};
+    tune_ok(s);
+    assert_true(s->r.measured > 0);
+    tune_again(s);
+    s->o.budget.seconds = 1e-6;
+    s->shape = shape_of(s->t, "N=77");
+    assert_int_equal(tune(s), KW_FAILED);
+    expect_text(s->err.message, "budget is too small");
+}
+
+/* Parameters that do not show make nothing new. */
+static void repetitions(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "hidden",
+                                .params = "\"A\": {\"values\": [1, 2, 3]}, \"HIDDEN\": {\"values\": \"range(500)\"}",
+                                .directives = "time_ns=${1000 * A}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 3);
+    tune_again(s);
+    s->o.strategy = strategy_find("random", NULL);
+    s->o.budget.configurations = 3;
+    tune_again(s);
+}
+
+/* A template that expands to something else now is measured anew. */
+static void edited_template(void **state)
+{
+    setting *s = *state;
+    template_text text = times;
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    text.directives = "time_ns=${1000 * A * B} registers=${A} spill_bytes=9";
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 24);
+    assert_int_equal(s->r.reused, 0);
+    tune_again(s);
+}
+
+/* ---- several templates ---- */
+
+static void templates_share(void **state)
+{
+    setting *s = *state;
+    const template_text texts[] = {
+        {.name = "slow",
+         .params = "\"A\": {\"values\": \"range(100)\"}",
+         .directives = "time_ns=${100000 + 1000 * A}",
+         .more = "\"fallback\": true,"},
+        {.name = "quick", .params = "\"A\": {\"values\": \"range(100)\", \"default\": 50}", .directives = "time_ns=${7000 + 10 * A}"},
+        {.name = "never", .params = "\"A\": {\"values\": [1]}", .constraints = "\"A > 1\"", .directives = "time_ns=1"}};
+    set_templates(s, texts, 3);
+    s->o.budget.configurations = 60;
+    tune_ok(s);
+    assert_string_equal(s->r.template_name, "quick");
+    assert_true(s->r.naive_ns == 100000);
+    assert_true(s->r.first_ns == 7500);
+    assert_int_equal(s->r.space_size, 200);
+    size_t slow = rows_of(s, &(store_query){.template_name = "slow"});
+    assert_true(slow >= 3 && slow <= 12);
+    /* The default layer has one that takes every shape, the fallback as well. */
+    tune_again(s);
+}
+
+/* ---- ties ---- */
+
+static void equal_ones(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "equal",
+                                .params = "\"A\": {\"values\": [1, 2, 3, 4, 5, 6]}",
+                                .directives = "time_ns=5000 registers=${A}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    /* The lowest hash wins, after the first four contenders were timed four times. */
+    for (uint32_t i = 0; i < 6; i++) {
+        variant *v;
+        assert_int_equal(variant_expand(s->p[0], &s->o.types, &i, &s->shape, &v, &s->err), KW_OK);
+        assert_true(strcmp(s->r.source_hash, v->hash) <= 0);
+        size_t n = rows_of(s, &(store_query){.source_hash = v->hash});
+        assert_true(n == 4 || n == 1);
+        variant_free(v);
+    }
+    assert_int_equal(s->retimed, 12);
+    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 18);
+    tune_again(s);
+}
+
+/* ---- failures ---- */
+
+static void all_fail(void **state)
+{
+    setting *s = *state;
+    const template_text text = {
+        .name = "bad",
+        .params = "\"D\": {\"values\": [\"result=wrong\", \"result=nan\", \"build=error\", \"result=constant\"]}",
+        .directives = "${D}"};
+    set_templates(s, &text, 1);
+    assert_int_equal(tune(s), KW_FAILED);
+    expect_text(s->err.message, "all of 4 configurations failed, 3 of them as wrong, such as: N=");
+    assert_false(s->r.found);
+    assert_int_equal(s->r.failed, 4);
+    assert_int_equal(tune(s), KW_FAILED);
+    assert_int_equal(s->r.measured, 0);
+    assert_int_equal(s->r.reused, 4);
+    expect_text(s->err.message, "3 of them as wrong");
+}
+
+static void some_fail(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "mixed",
+                                .params = "\"D\": {\"values\": [\"result=wrong\", \"run=crash\", \"time_ns=9000\","
+                                          " \"build=crash\", \"result=oob\", \"modify=input\", \"time_ns=8000\"]}",
+                                .directives = "${D}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_int_equal(s->r.failed, 5);
+    assert_true(s->r.tuned_ns == 8000);
+    assert_true(evaluator_restarts(s->e) >= 2);
+    tune_again(s);
+}
+
+/* Texts that cannot be made, and configurations that //@require refuses, are outcomes like others. */
+static void not_expandable(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "loops",
+                                .params = "\"A\": {\"values\": [1, 2, 3, 4]}",
+                                .directives = "time_ns=${1000 * A}\n//@require A != 2 \"two is bad\"\n"
+                                              "//@if A == 3\n//@for I in 0..10**9\n// x\n//@end\n//@end"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_int_equal(s->r.measured, 4);
+    assert_int_equal(s->r.failed, 2);
+    assert_true(s->r.tuned_ns == 1000);
+    tune_again(s);
+    assert_int_equal(s->r.failed, 2);
+}
+
+/* The fastest passes for its target and fails on a later run, which the many shapes of the general check come to: the
+ * next one wins. */
+static void wrong_on_edges(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "edges",
+                                .params = "\"D\": {\"values\": [\"time_ns=1000000\", \"time_ns=2000000\"]}",
+                                .directives = "${D} after=60 run=${'launch_error' if D == 'time_ns=1000000' else 'ok'}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_int_equal(s->general, 1);
+    assert_true(s->r.tuned_ns == 2000000);
+    assert_int_equal(s->r.verified, VERIFIED_GENERAL);
+    assert_int_equal(s->r.failed, 1);
+    tune_again(s);
+}
+
+/* A variant with constants is never general, and its few edge shapes are tried once. */
+static void constants(void **state)
+{
+    setting *s = *state;
+    const template_text texts[] = {{.name = "fixed",
+                                    .params = "\"FIX\": {\"values\": [true]}",
+                                    .directives = "time_ns=1000",
+                                    .more = "\"specialize\": {\"N\": \"FIX\"},"},
+                                   {.name = "free", .params = "\"A\": {\"values\": [1]}", .directives = "time_ns=3000"}};
+    set_templates(s, texts, 2);
+    s->shape = shape_of(s->t, "N=257"); /* an edge shape */
+    tune_ok(s);
+    assert_string_equal(s->r.template_name, "fixed");
+    assert_int_equal(s->r.verified, VERIFIED_EXACT);
+    tune_again(s);
+    assert_int_equal(s->r.verified, VERIFIED_EXACT);
+}
+
+/* ---- interrupts ---- */
+
+/* Everything measured is there; another run goes on and comes to the same end as one that was never disturbed. */
+static void interrupted(void **state)
+{
+    setting *s = *state;
+    set_templates(s, &times, 1);
+    s->signal_after = 5;
+    assert_int_equal(tune(s), KW_INTERRUPTED);
+    s->signal_after = 0;
+    size_t kept = rows_of(s, &(store_query){.task = "saxpy"});
+    assert_true(kept >= 5 && kept < 24);
+    assert_int_equal(kept, s->r.measured);
+    evaluator_close(s->e);
+    open_evaluator(s);
+    tune_ok(s);
+    assert_int_equal(s->r.reused, kept);
+    assert_int_equal(s->r.measured, 24 - kept);
+    assert_true(s->r.tuned_ns == 10000);
+    tune_again(s);
+}
+
+/* ---- one configuration ---- */
+
+static void one_configuration(void **state)
+{
+    setting *s = *state;
+    template_text text = times;
+    text.constraints = "\"A < 4\", {\"expr\": \"B // (A - 3) < 100\", \"why\": \"no reason\"}";
+    text.requires_ = "\"N % 2 == 0\"";
+    text.directives = "time_ns=${1000 * A * B}\n//@require A != 1 \"one is bad\"";
+    set_templates(s, &text, 1);
+    job_record r;
+    uint32_t config[2] = {1, 0};
+    assert_int_equal(tune_one(s->e, s->s, s->t, &s->o, s->p[0], config, &s->shape, &r, &s->err), KW_OK);
+    assert_int_equal(r.outcome, OUTCOME_OK);
+    assert_true(r.samples_ns[0] == 20000);
+    job_record_clear(&r);
+    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 1);
+
+    const struct {
+        uint32_t a;
+        const char *dims, *part;
+    } rejected[] = {{3, "N=1000", "A < 4"}, {2, "N=1000", "division by zero"}, {1, "N=1001", "N % 2 == 0"}};
+    for (size_t i = 0; i < 3; i++) {
+        task_shape shape = shape_of(s->t, rejected[i].dims);
+        config[0] = rejected[i].a;
+        assert_int_equal(tune_one(s->e, s->s, s->t, &s->o, s->p[0], config, &shape, &r, &s->err), KW_OK);
+        assert_int_equal(r.outcome, OUTCOME_REJECTED);
+        expect_text(r.detail, rejected[i].part);
+        job_record_clear(&r);
+    }
+    config[0] = 0;
+    assert_int_not_equal(tune_one(s->e, s->s, s->t, &s->o, s->p[0], config, &s->shape, &r, &s->err), KW_OK);
+    expect_text(s->err.message, "one is bad");
+    assert_int_equal(rows_of(s, &(store_query){.task = "saxpy"}), 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return worker_main(0, 1);
+    setenv("KERNWRIGHT_FAKE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+#define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(budgets),
+        with_evaluator(the_best_is_found),
+        with_evaluator(without_a_store),
+        with_evaluator(budget_of_configurations),
+        with_evaluator(budget_of_seconds),
+        with_evaluator(repetitions),
+        with_evaluator(edited_template),
+        with_evaluator(templates_share),
+        with_evaluator(equal_ones),
+        with_evaluator(all_fail),
+        with_evaluator(some_fail),
+        with_evaluator(not_expandable),
+        with_evaluator(wrong_on_edges),
+        with_evaluator(constants),
+        with_evaluator(interrupted),
+        with_evaluator(one_configuration),
+    };
+    return cmocka_run_group_tests_name("tune", tests, NULL, NULL);
+}

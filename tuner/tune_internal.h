@@ -1,0 +1,69 @@
+/* Inside of the search of one shape; shared by the files tune*.c. */
+#ifndef KERNWRIGHT_TUNER_TUNE_INTERNAL_H
+#define KERNWRIGHT_TUNER_TUNE_INTERNAL_H
+
+#include "tuner/arms.h"
+#include "tuner/rows.h"
+#include "tuner/tune.h"
+
+/* A configuration on its way through the evaluator. */
+typedef struct trial {
+    candidate c;
+    arm *arm;
+    variant *v;
+    char *config_json;
+    struct trial *next;  /* in search.pending, or the next twin */
+    struct trial *twins; /* other configurations with the same text: they share the outcome */
+    uint32_t config[];   /* one index per parameter */
+} trial;
+
+typedef struct search {
+    evaluator *e;
+    store *s;
+    const task *t;
+    const tune_options *o;
+    const task_shape *shape;
+    rows rows;
+    arms arms;
+    ledger ledger;
+    case_source cases;
+    variant *trusted;
+    double best_ns;
+    timing_method method;   /* batches for all once a fast candidate was seen: methods are never compared */
+    trial *pending;         /* in the evaluator */
+    uint64_t proposed, measured, reused, failed;
+    size_t repetitions;     /* proposals in a row whose text was known */
+    uint64_t failures[OUTCOME_COUNT];
+    char failure_text[OUTCOME_COUNT][256]; /* of the latest */
+    double spent_seconds;   /* by earlier runs */
+    int64_t start_ns;
+    uint32_t *config;       /* scratch */
+} search;
+
+/* tune_trial.c: a trial's way into the evaluator and out of it. */
+const template *search_fallback(const tune_options *o); /* NULL if there is none */
+trial *trial_new(arm *a, const template *p, const uint32_t *config);
+void trial_free(trial *x); /* with its twins */
+void search_submit(search *q, trial *x, candidate_kind kind);
+/* Takes one finished trial out of the evaluator. KW_OK with *got NULL when none is pending. */
+kw_code search_next(search *q, trial **got, kw_error *err);
+/* Submits one trial and waits for it; nothing else is pending. */
+kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err);
+/* Stores the outcome and counts it. */
+kw_code search_record(search *q, trial *x, const char *purpose, kw_error *err);
+/* The text could not even be made: recorded like any other outcome, under a hash of template and configuration. */
+kw_code search_record_expand_error(search *q, const trial *x, const kw_error *why, kw_error *err);
+/* Ledger and counts; every measurement, new or stored, comes through here. */
+void search_note(search *q, const measurement *m);
+void search_report(search *q, const measurement *m, bool reused, const char *purpose);
+double search_seconds(const search *q); /* spent on this shape, earlier runs included */
+
+/* tune_reuse.c: what the store knows is told to the strategies, and counts against the budget. */
+kw_code search_reuse(search *q, kw_error *err);
+void search_keep_seconds(const search *q);
+
+/* tune_winner.c: contenders are timed again, the winner and the default layer's variants are verified on every edge
+ * shape. KW_FAILED when nothing valid was measured. */
+kw_code search_name_winner(search *q, tune_result *out, kw_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+#include "tuner/tune_internal.h"
+
+#include "base/log.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stored row counts only if its template, as it is now, still expands to the source that was measured. */
+static bool still_current(const search *q, const template *p, const uint32_t *config, const measurement *m)
+{
+    variant *v;
+    if (variant_expand(p, &q->o->types, config, q->shape, &v, NULL) != KW_OK)
+        return m->outcome == OUTCOME_EXPAND_ERROR || m->outcome == OUTCOME_REJECTED;
+    bool same = strcmp(v->hash, m->source_hash) == 0;
+    variant_free(v);
+    return same;
+}
+
+static bool reuse_row(const measurement *m, void *cookie)
+{
+    search *q = cookie;
+    arm *a = m->template_name && m->config ? arms_find(&q->arms, m->template_name) : NULL;
+    if (!a) {
+        if (q->trusted && strcmp(m->source_hash, q->trusted->hash) == 0)
+            search_note(q, m); /* the fallback, which is measured but not searched */
+        return true;
+    }
+    kw_error ignored;
+    json *j = json_parse(m->config, strlen(m->config), "store", 1, 1, &ignored);
+    bool current = j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK &&
+                   (ledger_find(&q->ledger, m->source_hash) || still_current(q, a->template, q->config, m));
+    json_free(j);
+    if (!current)
+        return true;
+    bool first = ledger_find(&q->ledger, m->source_hash) == NULL;
+    search_note(q, m);
+    q->spent_seconds += (m->compile_ms + m->verify_ms + m->time_ms) / 1e3;
+    if (first) {
+        q->reused++;
+        q->proposed++;
+        arms_known(a, q->config, m->outcome == OUTCOME_OK, m->time.median);
+        search_report(q, m, true, "search");
+    }
+    return true;
+}
+
+/* The seconds that a search took are more than its rows add up to, so they are kept too: a fact of this shape, device
+ * and choice of templates. */
+static char *seconds_key(const search *q)
+{
+    strb key = STRB_INIT;
+    const rows *r = &q->rows;
+    strb_printf(&key, "seconds %s %s %s %s %s %s %s %s", q->t->name, q->t->hash, r->types, r->shape, r->scalars,
+                r->device->key, r->device->driver, r->mode);
+    for (size_t i = 0; i < q->arms.n; i++)
+        strb_printf(&key, " %s", q->arms.items[i].template->name);
+    return strb_take(&key);
+}
+
+static double seconds_before(const search *q)
+{
+    char *key = seconds_key(q), *text = NULL;
+    kw_error ignored;
+    double seconds = store_fact(q->s, key, &text, &ignored) == KW_OK && text ? strtod(text, NULL) : 0;
+    free(text);
+    free(key);
+    return seconds > 0 && isfinite(seconds) ? seconds : 0;
+}
+
+void search_keep_seconds(const search *q)
+{
+    if (!q->s || q->measured == 0)
+        return;
+    char *key = seconds_key(q), text[32];
+    kw_error err;
+    snprintf(text, sizeof text, "%.3f", search_seconds(q));
+    if (store_set_fact(q->s, key, text, &err) != KW_OK)
+        log_debug("the time spent is not kept: %s", err.message);
+    free(key);
+}
+
+kw_code search_reuse(search *q, kw_error *err)
+{
+    if (!q->s)
+        return KW_OK;
+    store_query query = rows_query(&q->rows);
+    kw_code code = store_each(q->s, &query, reuse_row, q, err);
+    double before = q->reused > 0 ? seconds_before(q) : 0;
+    if (before > q->spent_seconds)
+        q->spent_seconds = before;
+    return code;
+}

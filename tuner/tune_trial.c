@@ -1,0 +1,176 @@
+#include "tuner/tune_internal.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Events hold some microseconds of launch overhead: a shape whose best candidate is below this is timed in batches. */
+#define BATCH_BELOW_NS 60000
+
+const template *search_fallback(const tune_options *o)
+{
+    if (o->fallback)
+        return o->fallback;
+    for (size_t i = 0; i < o->n_templates; i++)
+        if (o->templates[i]->is_fallback)
+            return o->templates[i];
+    return NULL;
+}
+
+double search_seconds(const search *q)
+{
+    return q->spent_seconds + (double)(clock_now_ns() - q->start_ns) / 1e9;
+}
+
+void search_report(search *q, const measurement *m, bool reused, const char *purpose)
+{
+    if (!q->o->on_progress)
+        return;
+    tune_progress p = {.shape = q->shape,
+                       .m = m,
+                       .done = q->measured + q->reused,
+                       .budget = q->o->budget.configurations,
+                       .seconds = search_seconds(q),
+                       .seconds_budget = q->o->budget.seconds,
+                       .best_ns = q->best_ns,
+                       .reused = reused,
+                       .purpose = purpose};
+    q->o->on_progress(&p, q->o->cookie);
+}
+
+void search_note(search *q, const measurement *m)
+{
+    ledger_add(&q->ledger, m);
+    if (m->outcome == OUTCOME_OK) {
+        if (m->time.n > 0 && m->time.median < q->best_ns)
+            q->best_ns = m->time.median;
+        if (q->best_ns < BATCH_BELOW_NS)
+            q->method = TIMING_BATCH;
+        return;
+    }
+    q->failed++;
+    q->failures[m->outcome]++;
+    char *text = q->failure_text[m->outcome];
+    snprintf(text, sizeof q->failure_text[0], "%s", m->detail ? m->detail : "no detail");
+    text[strcspn(text, "\n")] = '\0';
+}
+
+/* ---- trials ---- */
+
+static char *config_json(const template *p, const uint32_t *config)
+{
+    json *j = template_config_to_json(p, config);
+    strb text = STRB_INIT;
+    json_print(j, &text);
+    json_free(j);
+    return strb_take(&text);
+}
+
+trial *trial_new(arm *a, const template *p, const uint32_t *config)
+{
+    trial *x = mem_calloc(1, sizeof *x + p->n_params * sizeof *x->config);
+    memcpy(x->config, config, p->n_params * sizeof *x->config);
+    x->arm = a;
+    x->config_json = config_json(p, config);
+    return x;
+}
+
+void trial_free(trial *x)
+{
+    while (x) {
+        trial *twin = x->twins;
+        if (twin)
+            twin->twins = twin->next;
+        job_record_clear(&x->c.record);
+        variant_free(x->v);
+        free(x->config_json);
+        free(x);
+        x = twin;
+    }
+}
+
+void search_submit(search *q, trial *x, candidate_kind kind)
+{
+    x->c.kind = kind;
+    x->c.method = q->method;
+    x->c.variant = x->v;
+    x->c.cases = &q->cases;
+    x->c.target = *q->shape;
+    x->c.cookie = x;
+    x->next = q->pending;
+    q->pending = x;
+    evaluator_submit(q->e, &x->c);
+}
+
+kw_code search_next(search *q, trial **got, kw_error *err)
+{
+    candidate *c = evaluator_next(q->e, err);
+    *got = c ? c->cookie : NULL;
+    if (!c)
+        return err->code;
+    trial **link = &q->pending;
+    while (*link != *got)
+        link = &(*link)->next;
+    *link = (*got)->next;
+    (*got)->next = NULL;
+    return KW_OK;
+}
+
+kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err)
+{
+    search_submit(q, x, kind);
+    return search_next(q, &x, err);
+}
+
+/* ---- records ---- */
+
+static kw_code search_keep(search *q, const variant *v, const measurement *m, kw_error *err)
+{
+    if (!q->s)
+        return KW_OK;
+    kw_code code = v && m->outcome == OUTCOME_OK ? store_add_variant(q->s, v, err) : KW_OK;
+    return code == KW_OK ? store_add(q->s, m, err) : code;
+}
+
+static verified level_of(const search *q)
+{
+    return q->t->reference ? VERIFIED_EXACT : VERIFIED_NOT;
+}
+
+kw_code search_record(search *q, trial *x, const char *purpose, kw_error *err)
+{
+    char date[21];
+    measurement m = rows_make(&q->rows, x->v, x->config_json, &x->c.record, level_of(q), date);
+    kw_code code = search_keep(q, x->v, &m, err);
+    search_note(q, &m);
+    search_report(q, &m, false, purpose);
+    return code;
+}
+
+kw_code search_record_expand_error(search *q, const trial *x, const kw_error *why, kw_error *err)
+{
+    variant v;
+    memset(&v, 0, sizeof v);
+    v.template_name = x->arm->template->name;
+    strb text = STRB_INIT;
+    strb_printf(&text, "%s %s", v.template_name, x->config_json);
+    hash_hex(strb_text(&text), text.length, v.hash);
+    strb_clear(&text);
+    job_record r;
+    memset(&r, 0, sizeof r);
+    r.outcome = why->code == KW_FAILED ? OUTCOME_REJECTED : OUTCOME_EXPAND_ERROR;
+    r.stage = STAGE_EXPAND;
+    r.registers = r.spill_bytes = r.local_bytes = -1;
+    r.detail = mem_strdup(why->message);
+    char date[21];
+    measurement m = rows_make(&q->rows, &v, x->config_json, &r, VERIFIED_NOT, date);
+    kw_code code = q->s ? store_add(q->s, &m, err) : KW_OK;
+    search_note(q, &m);
+    q->measured++;
+    search_report(q, &m, false, "search");
+    job_record_clear(&r);
+    return code;
+}
