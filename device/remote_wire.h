@@ -41,7 +41,7 @@ typedef enum remote_op {
 
 #define REMOTE_MAX_REQUEST ((uint64_t)1 << 30)
 #define REMOTE_MAX_ANSWER ((uint64_t)16 << 20)
-#define REMOTE_MAX_LOG ((size_t)1 << 20) /* bytes of a build log that travel */
+#define REMOTE_MAX_LOG ((size_t)2 << 20) /* bytes of a build log that travel */
 #define REMOTE_MAX_SETS 4096             /* of launches, in one timed row */
 
 /* ---- encoding ---- */
