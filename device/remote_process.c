@@ -97,17 +97,28 @@ static uint64_t resident_bytes(pid_t pid)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Waits until there is something to read, with an eye on the runner's memory. */
-static void watch(runner *r)
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Waits until there is something to read, with an eye on the runner's memory. Its end shows at its socket, unless a
+ * program that it started has a copy. */
+static bool watch(runner *r)
 {
     struct pollfd p = {.fd = r->fd, .events = POLLIN};
     int n;
     while ((n = poll(&p, 1, WATCH_MS)) == 0 || (n < 0 && errno == EINTR)) {
+        if (has_ended(r->pid))
+            return poll(&p, 1, 0) > 0;
         if (r->memory_bytes == 0 || r->is_over_memory || resident_bytes(r->pid) <= r->memory_bytes)
             continue;
         r->is_over_memory = true;
         kill(r->pid, SIGKILL);
     }
+    return true;
 }
 
 bool runner_ask(runner *r, remote_op op, const strb *request, strb *answer)
@@ -117,8 +128,7 @@ bool runner_ask(runner *r, remote_op op, const strb *request, strb *answer)
         return false;
     if (!answer)
         return true;
-    watch(r);
-    return wire_receive(r->fd, REMOTE_MAX_ANSWER, &word, answer);
+    return watch(r) && wire_receive(r->fd, REMOTE_MAX_ANSWER, &word, answer);
 }
 
 /* ---- the end ---- */

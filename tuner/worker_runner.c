@@ -3,6 +3,7 @@
 #include "tuner/sandbox.h"
 #include "tuner/worker.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ _Noreturn void worker_runner_main(const char *role_name, const char *memory_byte
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(KW_OK);
+    fcntl(RUNNER_SOCKET, F_SETFD, FD_CLOEXEC);
+    fcntl(RUNNER_WINDOW, F_SETFD, FD_CLOEXEC);
     close_range(RUNNER_WINDOW + 1, ~0U, 0); /* what the parent's drivers have open is theirs */
     sandbox_before_open(role, strtoull(memory_bytes, NULL, 10));
     _exit(device_serve(opened, &role));
