@@ -52,7 +52,8 @@ SUPPORT_SRC := $(wildcard tests/support*.c)
 GPU_SRC     := $(wildcard tests/gpu/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 HEADERS     := $(wildcard $(addsuffix /*.h,$(LIB_DIRS)) tasks/*.h)
-ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(wildcard tests/fuzz/*.c)
+ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) \
+               $(wildcard $(addsuffix /*.c,tests/fuzz tests/consumer tests/install) examples/*/*.c bench/*.c)
 ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h)
 
 OBJ      := $(BUILD)/obj
@@ -129,10 +130,12 @@ $(STATIC): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)ar rcs $@ $^
 
+# Names are short (trace_new, value_int): -Bsymbolic-functions keeps the library's own calls inside, whatever functions
+# of the same names the application has.
 $(SHARED): $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KW_LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(KW_LDLIBS)
+	$(Q)$(CC) $(KW_LDFLAGS) -shared -Wl,-soname,$(SONAME),-Bsymbolic-functions -o $@ $^ $(KW_LDLIBS)
 
 $(BUILD)/libkernwright.so: $(SHARED)
 	@ln -sf $(<F) $(BUILD)/$(SONAME)
@@ -248,7 +251,10 @@ CLANG_FORMAT ?= clang-format
 JOBS ?= 2
 
 ## install: into $(DESTDIR)$(PREFIX), by default /usr/local
+# Headers include each other as "base/error.h": kernwright.pc gives the folder that they lie in. Not for applications:
+# *_internal.h, what includes one, and the header of the OpenCL back end.
 INSTALL ?= install
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h,$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright
@@ -260,9 +266,10 @@ install: all
 	$(INSTALL) -m 755 $(SHARED) '$(libdir)'
 	ln -sf $(notdir $(SHARED)) '$(libdir)/$(SONAME)'
 	ln -sf $(SONAME) '$(libdir)/libkernwright.so'
-	@for h in $(HEADERS); do $(INSTALL) -D -m 644 $$h '$(includedir)'/$$h || exit 1; done
+	@for h in $(PUBLIC_H); do $(INSTALL) -D -m 644 $$h '$(includedir)'/$$h || exit 1; done
 	@tools/install-data.sh '$(datadir)'
-	@tools/pkgconfig.sh '$(PREFIX)' '$(VERSION)' '$(PACKAGES)' > '$(libdir)/pkgconfig/kernwright.pc'
+	@tools/pkgconfig.sh '$(PREFIX)' '$(VERSION)' '$(strip $(MODULE_LIBS) -lm -ldl -pthread)' \
+	  > '$(libdir)/pkgconfig/kernwright.pc'
 
 ## bundle: one folder and one tar file that run on a machine with libc and an OpenCL loader only
 bundle: all

@@ -29,7 +29,8 @@ static const device_limits typical_gpu = {.max_work_group_size = 1024,
                                           .has_f16 = 1,
                                           .has_f64 = 1};
 
-static void report(const check_cli *c, const char *file, const char *state, const char *text, uint64_t count, double raw)
+static void report(const check_cli *c, const char *file, const char *state, const char *text, uint64_t count,
+                   double raw)
 {
     if (!c->json) {
         printf("%s: %s\n", file, text);
@@ -131,8 +132,8 @@ static kw_code check_template(const check_cli *c, const char *name, kw_error *er
         code = check_config(c, &setup, s, err);
     if (code == KW_OK) {
         char text[256];
-        snprintf(text, sizeof text, "template %s of task %s is sound: parameters %zu, combinations %.6g, valid %llu", p->name,
-                 setup.task->name, p->n_params, space_cartesian(s), (unsigned long long)space_count(s));
+        snprintf(text, sizeof text, "template %s of task %s is sound: parameters %zu, combinations %.6g, valid %llu",
+                 p->name, setup.task->name, p->n_params, space_cartesian(s), (unsigned long long)space_count(s));
         report(c, name, "ok", text, space_count(s), space_cartesian(s));
     }
     space_free(s);
@@ -150,10 +151,11 @@ int cli_check(int argc, char **argv)
         {"--type", OPTION_TEXT, &c.type, "f32", "element types"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per file"},
     };
-    const option_set set = {"check", "FILE... [options]",
-                            "Checks templates (files or names) and tasks (folders or task.json) without a device: whether they can be\n"
-                            "read and expanded, and how large the space is within the limits of a typical GPU.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "check", "FILE... [options]",
+        "Checks templates (files or names) and tasks (folders or task.json) without a device: whether they can be\n"
+        "read and expanded, and how large the space is within the limits of a typical GPU.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;
@@ -168,7 +170,8 @@ int cli_check(int argc, char **argv)
     }
     int status = KW_OK;
     for (size_t i = 0; i < args.n; i++) {
-        kw_code code = is_task_file(args.items[i]) ? check_task(&c, args.items[i], &err) : check_template(&c, args.items[i], &err);
+        kw_code code =
+            is_task_file(args.items[i]) ? check_task(&c, args.items[i], &err) : check_template(&c, args.items[i], &err);
         if (code == KW_OK)
             continue;
         if (c.json)

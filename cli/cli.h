@@ -13,7 +13,7 @@
 
 typedef struct command {
     const char *name;
-    const char *summary;             /* one line for the list */
+    const char *summary;               /* one line for the list */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } command;
 

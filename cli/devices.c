@@ -2,6 +2,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 
+#include "base/log.h"
 #include "tuner/pool.h"
 
 #include <stdio.h>
@@ -22,8 +23,12 @@ static void print_json(const message *hello)
 static void print_table(const message *hello)
 {
     size_t chosen = hello->n_devices;
-    kw_error ignored;
-    device_choose(hello->devices, hello->n_devices, NULL, &chosen, &ignored);
+    kw_error err;
+    kw_error_clear(&err);
+    if (device_choose(hello->devices, hello->n_devices, NULL, &chosen, &err) != KW_OK) {
+        log_warn("%s", err.message);
+        chosen = hello->n_devices;
+    }
     table *t = table_new(" |device|name|key|units|group|local KiB|memory GiB|driver");
     for (size_t i = 0; i < hello->n_devices; i++) {
         const device_info *d = &hello->devices[i];
@@ -40,7 +45,11 @@ static void print_table(const message *hello)
     }
     table_print(t, stdout);
     table_free(t);
-    printf("* is used unless --device or $KERNWRIGHT_DEVICE names another\n");
+    if (chosen == hello->n_devices)
+        return;
+    const char *variable = getenv("KERNWRIGHT_DEVICE");
+    printf("%s\n", variable && *variable ? "* is the one that $KERNWRIGHT_DEVICE names; --device chooses another"
+                                         : "* is used unless --device or $KERNWRIGHT_DEVICE names another");
 }
 
 int cli_devices(int argc, char **argv)
@@ -51,7 +60,8 @@ int cli_devices(int argc, char **argv)
         {"--json", OPTION_FLAG, &as_json, NULL, "as JSON"},
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "list the devices of another machine's worker"},
     };
-    const option_set set = {"devices", "[options]", "Lists compute devices. Drivers are loaded in a child process only.", rows,
+    const option_set set = {"devices", "[options]",
+                            "Lists compute devices. Drivers are loaded in a child process only.", rows,
                             sizeof rows / sizeof *rows};
     option_list args;
     kw_error err;

@@ -53,8 +53,8 @@ static void check_compiler(doctor *d)
         snprintf(text, sizeof text, "%.*s", (int)strcspn(out, "\n"), out);
         say(d, "ok", "compiler", text);
     } else {
-        snprintf(text, sizeof text, "%s does not run: references of own tasks cannot be compiled (set CC, or install gcc)",
-                 argv[0]);
+        snprintf(text, sizeof text,
+                 "%s does not run: references of own tasks cannot be compiled (set CC, or install gcc)", argv[0]);
         say(d, "note", "compiler", text);
     }
     subprocess_result_clear(&r);
@@ -121,9 +121,10 @@ int cli_doctor(int argc, char **argv)
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "check a worker started this way"},
         {"--json", OPTION_FLAG, &d.json, NULL, "as JSON"},
     };
-    const option_set set = {"doctor", "[options]",
-                            "Checks data folders, worker process, drivers, compiler and store. Exit 3 if something must be mended.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "doctor", "[options]",
+        "Checks data folders, worker process, drivers, compiler and store. Exit 3 if something must be mended.", rows,
+        sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

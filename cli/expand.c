@@ -74,8 +74,8 @@ int cli_expand(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "the whole variant with its launches, not the source alone"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "write to a file instead of standard output"},
     };
-    const option_set set = {"expand", "TEMPLATE [options]", "Prints the concrete kernel source of one configuration.", rows,
-                            sizeof rows / sizeof *rows};
+    const option_set set = {"expand", "TEMPLATE [options]", "Prints the concrete kernel source of one configuration.",
+                            rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

@@ -23,8 +23,8 @@ static kw_code take_shapes(job_setup *j, const char *dims, const char *shapes_fi
     return code;
 }
 
-/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. A task that has
- * no template but the named one, a user's own, goes without. */
+/* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. A task that
+ * has no template but the named one, a user's own, goes without. */
 static void find_fallback(job_setup *j)
 {
     for (size_t i = 0; i < j->n_templates; i++)
@@ -43,8 +43,8 @@ static void find_fallback(job_setup *j)
     free(all);
 }
 
-kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, const option_list *names, const char *dims,
-                       const char *shapes_file, kw_error *err)
+kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, const option_list *names,
+                       const char *dims, const char *shapes_file, kw_error *err)
 {
     memset(j, 0, sizeof *j);
     if (dims && shapes_file)
@@ -53,9 +53,11 @@ kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, co
     if (code == KW_OK)
         code = task_types_parse(j->task, type, &j->types, err);
     if (code == KW_OK)
-        code = template_find(j->task, names ? names->items : NULL, names ? names->n : 0, &j->templates, &j->n_templates, err);
+        code = template_find(j->task, names ? names->items : NULL, names ? names->n : 0, &j->templates, &j->n_templates,
+                             err);
     if (code == KW_OK && j->n_templates == 0)
-        code = kw_error_set(err, KW_BAD_INPUT, "no template of task %s found: put one in ./templates or name it with --template",
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "no template of task %s found: put one in ./templates or name it with --template",
                             j->task->name);
     if (code == KW_OK)
         find_fallback(j);
@@ -110,8 +112,10 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
     memset(j, 0, sizeof *j);
     char *path = job_setup_find_template(name), *task_name = NULL;
     if (!path)
-        return kw_error_set(err, KW_BAD_INPUT, "no template '%s': give a path, or one of the names that `kernwright templates` "
-                            "lists", name);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "no template '%s': give a path, or one of the names that `kernwright templates` "
+                            "lists",
+                            name);
     kw_code code = template_task_name(path, &task_name, err);
     if (code == KW_OK)
         code = task_load(task_name, &j->task, err);

@@ -25,11 +25,14 @@ static const command commands[] = {
 
 static void print_usage(FILE *to)
 {
-    fprintf(to, "usage: kernwright COMMAND [options]\n\nGPU kernels tuned offline, dispatched by one header.\n\ncommands:\n");
+    fprintf(
+        to,
+        "usage: kernwright COMMAND [options]\n\nGPU kernels tuned offline, dispatched by one header.\n\ncommands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n`kernwright COMMAND --help` tells more. Exit status: 0 done, 1 the work failed, 2 bad usage or input,\n"
-                "3 the environment lacks something, 130 interrupted with everything measured so far kept.\n");
+    fprintf(to,
+            "\n`kernwright COMMAND --help` tells more. Exit status: 0 done, 1 the work failed, 2 bad usage or input,\n"
+            "3 the environment lacks something, 130 interrupted with everything measured so far kept.\n");
 }
 
 int cli_fail(const char *name, const kw_error *err)
@@ -45,8 +48,8 @@ static int unknown_command(const char *name)
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
     const char *near = json_nearest(name, names, N_COMMANDS);
-    fprintf(stderr, "kernwright: unknown command '%s'%s%s%s; see kernwright --help\n", name, near ? ", did you mean '" : "",
-            near ? near : "", near ? "'" : "");
+    fprintf(stderr, "kernwright: unknown command '%s'%s%s%s; see kernwright --help\n", name,
+            near ? ", did you mean '" : "", near ? near : "", near ? "'" : "");
     return KW_BAD_INPUT;
 }
 

@@ -62,6 +62,19 @@ static kw_code write_all(const new_file *files, size_t n, kw_error *err)
     return code;
 }
 
+/* The pages that explain the keys, as paths that can be opened from here. */
+static void say_pages(void)
+{
+    static const char *const pages[][2] = {{"templates", "FORMAT.md"}, {"docs", "tasks.md"}};
+    for (size_t i = 0; i < 2; i++) {
+        char *folder = fs_data_folder(pages[i][0]);
+        if (folder)
+            printf("%s%s/%s", i ? ", " : "Every key is explained in ", folder, pages[i][1]);
+        free(folder);
+    }
+    printf("\n");
+}
+
 static void say_next(const scaffold *s, const char *sidecar, bool sidecar_only)
 {
     const char *file = sidecar;
@@ -80,7 +93,8 @@ static void say_next(const scaffold *s, const char *sidecar, bool sidecar_only)
         printf("  %d. tasks/%s/reference.c: the right answer, in plain C\n", step++, s->task);
         printf("  %d. tasks/%s/shapes/: default.json has the shapes to tune, edge.json those that break kernels\n", step++, s->task);
     }
-    printf("templates/FORMAT.md and docs/tasks.md explain every key. Then:\n");
+    say_pages();
+    printf("Then:\n");
     printf("  kernwright check %s%s%s%s\n", sidecar_only ? "" : "tasks/", sidecar_only ? "" : s->task, sidecar_only ? "" : " ", file);
     printf("  kernwright time %s\n", file);
     printf("  kernwright tune %s --template %s\n", s->task, file);

@@ -46,7 +46,8 @@ static kw_code unknown(const option_set *set, const char *arg, size_t n, kw_erro
 static kw_code add_to_list(option_list *list, const char *value, kw_error *err)
 {
     if (list->n >= sizeof list->items / sizeof list->items[0])
-        return kw_error_set(err, KW_BAD_INPUT, "too many arguments (%zu at most)", sizeof list->items / sizeof list->items[0]);
+        return kw_error_set(err, KW_BAD_INPUT, "too many arguments (%zu at most)",
+                            sizeof list->items / sizeof list->items[0]);
     list->items[list->n++] = value;
     return KW_OK;
 }
@@ -74,13 +75,14 @@ static kw_code store_value(const option_row *r, const char *value, kw_error *err
         return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer, not '%s'", r->name, value);
     const long long least = r->kind == OPTION_LIMIT ? 1 : 0;
     if (r->kind != OPTION_INT && (x < least || x > MAX_COUNT))
-        return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer from %lld to %d, not '%s'", r->name, least, MAX_COUNT,
-                            value);
+        return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer from %lld to %d, not '%s'", r->name, least,
+                            MAX_COUNT, value);
     *(int64_t *)r->target = x;
     return KW_OK;
 }
 
-kw_code options_parse(const option_set *set, int argc, char **argv, option_list *positional, bool *helped, kw_error *err)
+kw_code options_parse(const option_set *set, int argc, char **argv, option_list *positional, bool *helped,
+                      kw_error *err)
 {
     *helped = false;
     positional->n = 0;

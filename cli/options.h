@@ -23,10 +23,10 @@ typedef enum option_kind {
 } option_kind;
 
 typedef struct option_row {
-    const char *name;   /* "--device"; "-o" is allowed too */
+    const char *name; /* "--device"; "-o" is allowed too */
     option_kind kind;
-    void *target;       /* bool, const char *, int64_t, option_list */
-    const char *value;  /* "SPEC": for the help; NULL for flags */
+    void *target;      /* bool, const char *, int64_t, option_list */
+    const char *value; /* "SPEC": for the help; NULL for flags */
     const char *help;
 } option_row;
 
@@ -40,6 +40,7 @@ typedef struct option_set {
 
 /* Parses argv[1..]. Accepts --name VALUE and --name=VALUE; "--" ends options. Positional arguments are gathered in
  * order. --help prints the help on standard output and sets *helped. Unknown options suggest the nearest. */
-kw_code options_parse(const option_set *set, int argc, char **argv, option_list *positional, bool *helped, kw_error *err);
+kw_code options_parse(const option_set *set, int argc, char **argv, option_list *positional, bool *helped,
+                      kw_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,10 +18,20 @@ typedef struct results_cli {
 
 /* ---- show ---- */
 
+/* A line of the table. Those of one task, shape and device stand together, the fastest first. */
+typedef struct shown {
+    char *task, *shape, *device, *mode, *method, *template_name, *config;
+    outcome outcome;
+    verified verified;
+    double ms;    /* infinite: not timed */
+    size_t order; /* as the store gave it */
+} shown;
+
 typedef struct show_state {
     const results_cli *c;
-    table *tab;
     size_t n;
+    shown *rows;
+    size_t n_rows, capacity;
     struct cause {
         char key[160];
         size_t n;
@@ -84,26 +95,99 @@ static void count_cause(show_state *s, const measurement *m)
     }
 }
 
+/* {"M":64,"N":8} -> M=64,N=8: as it is typed. */
+static char *plain_text(const char *object, char separator)
+{
+    strb text = STRB_INIT;
+    bool quoted = false;
+    for (const char *p = object ? object : "-"; *p; p++) {
+        if (*p == '"')
+            quoted = !quoted;
+        else if (quoted || !strchr("{}:,", *p))
+            strb_add_char(&text, *p);
+        else if (*p == ':' || *p == ',')
+            strb_add_char(&text, *p == ':' ? '=' : separator);
+    }
+    return strb_take(&text);
+}
+
+static void keep_row(show_state *s, const measurement *m)
+{
+    s->rows = mem_grow(s->rows, &s->capacity, s->n_rows + 1, sizeof *s->rows);
+    s->rows[s->n_rows] = (shown){.task = mem_strdup(m->task),
+                                 .shape = plain_text(m->shape, ','),
+                                 .device = mem_strdup(m->device_key),
+                                 .mode = mem_strdup(m->mode),
+                                 .method = mem_strdup(m->method ? m->method : "-"),
+                                 .template_name = mem_strdup(m->template_name ? m->template_name : "-"),
+                                 .config = plain_text(m->config, ' '),
+                                 .outcome = m->outcome,
+                                 .verified = m->verified,
+                                 .ms = m->time.n ? m->time.median / 1e6 : INFINITY,
+                                 .order = s->n_rows};
+    s->n_rows++;
+}
+
+static int by_group_and_time(const void *a, const void *b)
+{
+    const shown *x = a, *y = b;
+    int order = strcmp(x->task, y->task);
+    if (order == 0)
+        order = strcmp(x->device, y->device);
+    if (order == 0)
+        order = strcmp(x->mode, y->mode);
+    if (order == 0)
+        order = strcmp(x->shape, y->shape);
+    if (order == 0)
+        order = (x->ms > y->ms) - (x->ms < y->ms);
+    return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static void print_rows(show_state *s)
+{
+    table *t = table_new("task|shape|device|mode|outcome|median ms|by|verified|template|configuration");
+    if (s->n_rows > 0)
+        qsort(s->rows, s->n_rows, sizeof *s->rows, by_group_and_time);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const shown *r = &s->rows[i];
+        table_text(t, r->task);
+        table_text(t, r->shape);
+        table_text(t, r->device);
+        table_text(t, r->mode);
+        table_text(t, outcome_name(r->outcome));
+        table_number(t, r->ms, 4);
+        table_text(t, r->method);
+        table_text(t, verified_name(r->verified));
+        table_text(t, r->template_name);
+        table_text(t, r->config);
+        table_end_row(t);
+    }
+    table_print(t, stdout);
+    table_free(t);
+}
+
+static void free_state(show_state *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        shown *r = &s->rows[i];
+        char *texts[] = {r->task, r->shape, r->device, r->mode, r->method, r->template_name, r->config};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            free(texts[k]);
+    }
+    free(s->rows);
+    free(s);
+}
+
 static bool show_row(const measurement *m, void *cookie)
 {
     show_state *s = cookie;
     s->n++;
-    if (s->c->json) {
+    if (s->c->json)
         show_json(m);
-    } else if (s->c->failed) {
+    else if (s->c->failed)
         count_cause(s, m);
-    } else {
-        table_text(s->tab, m->task);
-        table_text(s->tab, m->shape);
-        table_text(s->tab, m->device_key);
-        table_text(s->tab, m->mode);
-        table_text(s->tab, outcome_name(m->outcome));
-        table_number(s->tab, m->time.n ? m->time.median / 1e6 : NAN, 4);
-        table_text(s->tab, verified_name(m->verified));
-        table_text(s->tab, m->template_name);
-        table_text(s->tab, m->config);
-        table_end_row(s->tab);
-    }
+    else
+        keep_row(s, m);
     return true;
 }
 
@@ -141,13 +225,8 @@ static kw_code show(const results_cli *c, kw_error *err)
     kw_code code = store_open(c->store, true, &s, err);
     if (code != KW_OK)
         return code;
-    show_state *state = calloc(1, sizeof *state);
-    if (!state) {
-        store_close(s);
-        return kw_error_set(err, KW_ENVIRONMENT, "out of memory");
-    }
+    show_state *state = mem_calloc(1, sizeof *state);
     state->c = c;
-    state->tab = table_new("task|shape|device|mode|outcome|median ms|verified|template|configuration");
     store_query q;
     memset(&q, 0, sizeof q);
     q.task = c->task;
@@ -157,11 +236,10 @@ static kw_code show(const results_cli *c, kw_error *err)
         if (c->failed)
             print_causes(state);
         else
-            table_print(state->tab, stdout);
-        log_info("%zu measurements", state->n);
+            print_rows(state);
+        log_info("%zu measurement%s", state->n, state->n == 1 ? "" : "s");
     }
-    table_free(state->tab);
-    free(state);
+    free_state(state);
     store_close(s);
     return code;
 }
@@ -233,7 +311,8 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return merge_text(c, &files, err);
     static const char *const verbs[] = {"show", "export", "import", "merge"};
     const char *near = json_nearest(verb, verbs, sizeof verbs / sizeof *verbs);
-    return kw_error_set(err, KW_BAD_INPUT, "%s%s%s%s%s%s%ssay what to do: show, export, import FILE... or merge FILE...",
+    return kw_error_set(err, KW_BAD_INPUT,
+                        "%s%s%s%s%s%s%ssay what to do: show, export, import FILE... or merge FILE...",
                         *verb ? "unknown word '" : "", verb, *verb ? "'" : "", near ? ", did you mean '" : "",
                         near ? near : "", near ? "'" : "", *verb ? "; " : "");
 }
@@ -251,10 +330,11 @@ int cli_results(int argc, char **argv)
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
     };
-    const option_set set = {"results", "show | export | import FILE... | merge FILE... [options]",
-                            "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
-                            "union of lines.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "results", "show | export | import FILE... | merge FILE... [options]",
+        "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
+        "union of lines.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

@@ -37,7 +37,8 @@ int cli_tasks(int argc, char **argv)
 {
     bool as_json = false, helped;
     const option_row rows[] = {{"--json", OPTION_FLAG, &as_json, NULL, "as JSON"}};
-    const option_set set = {"tasks", "[options]", "Lists the tasks in ./tasks and those that come with the program.", rows, 1};
+    const option_set set = {"tasks", "[options]", "Lists the tasks in ./tasks and those that come with the program.",
+                            rows, 1};
     option_list args;
     kw_error err;
     kw_error_clear(&err);

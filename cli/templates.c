@@ -57,8 +57,9 @@ int cli_templates(int argc, char **argv)
 {
     bool as_json = false, helped;
     const option_row rows[] = {{"--json", OPTION_FLAG, &as_json, NULL, "as JSON, with every parameter's values"}};
-    const option_set set = {"templates", "[TASK] [options]",
-                            "Lists the templates in ./templates and those that come with the program, of one task or of all.", rows, 1};
+    const option_set set = {
+        "templates", "[TASK] [options]",
+        "Lists the templates in ./templates and those that come with the program, of one task or of all.", rows, 1};
     option_list args;
     kw_error err;
     kw_error_clear(&err);

@@ -41,10 +41,12 @@ static void print_text(const job_setup *setup, const task_shape *shape, const jo
     printf("\n");
 }
 
-static void print_json(const job_setup *setup, const task_shape *shape, const job_record *r, const stats_summary *s)
+static void print_json(const job_setup *setup, const uint32_t *config, const task_shape *shape, const job_record *r,
+                       const stats_summary *s)
 {
     json *j = json_new_object(), *samples = json_new_array();
     json_set_string(j, "template", setup->templates[0]->name);
+    json_set(j, "config", template_config_to_json(setup->templates[0], config));
     json_set(j, "shape", task_shape_to_json(setup->task, shape));
     json_set_string(j, "outcome", outcome_name(r->outcome));
     json_set_string(j, "stage", stage_name(r->stage));
@@ -82,7 +84,7 @@ static kw_code time_shape(const time_cli *c, const job_setup *setup, evaluator *
         return code;
     stats_summary summary = stats_of(r.samples_ns, r.n_samples);
     if (c->json)
-        print_json(setup, shape, &r, &summary);
+        print_json(setup, config, shape, &r, &summary);
     else
         print_text(setup, shape, &r, &summary);
     if (r.outcome != OUTCOME_OK)
@@ -118,8 +120,13 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
     if (code == KW_OK && c->keep)
         code = store_open(c->store, false, &s, err);
     const template *one = setup.templates[0];
-    tune_options o = {.types = setup.types, .templates = &one, .n_templates = 1, .fallback = setup.fallback,
-                      .strategy = strategy_table[0], .seed = (uint64_t)c->seed, .cold = !c->warm};
+    tune_options o = {.types = setup.types,
+                      .templates = &one,
+                      .n_templates = 1,
+                      .fallback = setup.fallback,
+                      .strategy = strategy_table[0],
+                      .seed = (uint64_t)c->seed,
+                      .cold = !c->warm};
     kw_code worst = code;
     for (size_t i = 0; code == KW_OK && i < setup.n_shapes; i++) {
         kw_code shape_code = time_shape(c, &setup, e, s, &o, config, &setup.shapes[i], err);

@@ -19,14 +19,17 @@ typedef struct tune_cli {
     const task *task;
 } tune_cli;
 
-/* Frees j. Flushed, since whoever reads the stream acts on it. */
+/* Frees j. Flushed, since whoever reads the stream acts on it; when nobody does any more the search ends. */
 static void print_json_line(json *j)
 {
     strb line = STRB_INIT;
     json_print(j, &line);
     json_free(j);
-    puts(strb_text(&line));
-    fflush(stdout);
+    if (puts(strb_text(&line)) < 0 || fflush(stdout) != 0) {
+        log_live_end();
+        log_error("kernwright tune: standard output cannot be written; everything measured so far is kept");
+        exit(KW_ENVIRONMENT); /* the workers end with this process */
+    }
     strb_clear(&line);
 }
 
@@ -63,8 +66,10 @@ static void on_progress(const tune_progress *p, void *cookie)
     if (p->budget)
         snprintf(share, sizeof share, "%llu/%llu", (unsigned long long)p->done, (unsigned long long)p->budget);
     else
-        snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds, p->seconds_budget);
-    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose, p->m->template_name,
+        snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds,
+                 p->seconds_budget);
+    log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose,
+             p->m->template_name,
              outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
@@ -256,7 +261,8 @@ int cli_tune(int argc, char **argv)
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "one shape"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types: f32, or T=f32,ACC=f32"},
-        {"--device", OPTION_TEXT, &c.device, "SPEC", "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
+        {"--device", OPTION_TEXT, &c.device, "SPEC",
+         "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
         {"--template", OPTION_LIST, &c.templates, "NAME", "only this template (name or path)"},
         {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "exhaustive, random, local (default)"},
         {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
@@ -268,12 +274,14 @@ int cli_tune(int argc, char **argv)
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
-        {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
+        {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",
+         "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
     };
-    const option_set set = {"tune", "TASK [options]",
-                            "Searches the best configuration of the task's templates for each shape. Every candidate is verified before\n"
-                            "it is timed. Everything measured is kept in the store; the same command again reuses it.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "tune", "TASK [options]",
+        "Searches the best configuration of the task's templates for each shape. Every candidate is verified before\n"
+        "it is timed. Everything measured is kept in the store; the same command again reuses it.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

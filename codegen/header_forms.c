@@ -123,10 +123,13 @@ static const char *read_constant(const char *p, int64_t *number)
     return *end == '.' || isalnum((unsigned char)*end) ? NULL : end;
 }
 
+/* A name, or a real number with its exponent: 1.5e-07 is one word. */
 static size_t word_length(const char *c)
 {
+    const bool number = isdigit((unsigned char)*c);
     size_t n = 0;
-    while (isalnum((unsigned char)c[n]) || c[n] == '_' || c[n] == '.')
+    while (isalnum((unsigned char)c[n]) || c[n] == '_' || c[n] == '.' ||
+           (number && n > 0 && (c[n] == '+' || c[n] == '-') && c[n - 1] == 'e'))
         n++;
     return n;
 }

@@ -278,14 +278,27 @@ static const char select_rest_text[] = ") {\n"
                                        "    return choice;\n"
                                        "}\n\n";
 
+/* Devices of one key may differ in their limits. */
+static bool requires_ask_device(const writer *w)
+{
+    const task *t = w->m->task;
+    for (size_t i = 0; i < w->m->n_variants; i++)
+        for (size_t k = 0; k < w->m->variants[i]->n_requires; k++)
+            for (size_t limit = 0; limit < limits_count(); limit++)
+                if (expr_uses(w->m->variants[i]->requires_[k].test, t->first_device_slot + (int)limit))
+                    return true;
+    return false;
+}
+
 static void put_selection(writer *w)
 {
     header_put(w, &w->out, candidate_text);
     header_put(w, &w->out, select_head_text);
     header_put(w, &w->out, w->has_fallbacks ? "    full = @_full_shape(shape);\n" : "    full = *shape;\n");
     header_put(w, &w->out, select_fast_text);
-    /* The writer has seen that each row's variant runs the row's shape; dims outside the key it has not seen. */
-    if (w->has_other_dims)
+    /* The writer has seen that each row's variant runs the row's shape; dims outside the key, and the limits of the
+     * device, it has not seen. */
+    if (w->has_other_dims || requires_ask_device(w))
         header_put(w, &w->out, " && @_in_range(&full) && @_shape_fits((int)row->runs, device, &full)");
     header_put(w, &w->out, select_rest_text);
 }

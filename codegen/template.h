@@ -121,7 +121,7 @@ kw_code template_task_name(const char *path, char **task_name, kw_error *err);
 
 /* All templates of a task: files in ./templates and fs_data_folder("templates") whose front matter names the task; a
  * file with an error is skipped with a warning. `names` (n_names of them; 0: all) limits to the given names or paths:
- * then errors are errors. Sorted by name, fallback included; none is no error. Caller frees each template and *out. */
+ * then errors are errors. Sorted by name, fallback included. Caller frees each template and *out. */
 kw_code template_find(const task *t, const char *const *names, size_t n_names, template ***out, size_t *n,
                       kw_error *err);
 

@@ -191,6 +191,9 @@ kw_code template_find(const task *t, const char *const *names, size_t n_names, t
     }
     if (f.n > 1)
         qsort(f.items, f.n, sizeof(template *), by_name);
+    if (code == KW_OK && f.n == 0)
+        code = kw_error_set(err, KW_BAD_INPUT, "no template for task %s in ./templates or among the installed ones",
+                            t->name);
     free(data);
     if (code != KW_OK) {
         for (size_t i = 0; i < f.n; i++)

@@ -31,14 +31,20 @@ static kw_code read_condition(template_reader *r, const char *path, const json *
     return code;
 }
 
-static kw_code refuse_shape(const template_reader *r, const char *path, const expr *e)
+/* Scalars are known in no condition: a header chooses a variant before it knows them. */
+static kw_code check_names(const template_reader *r, const char *path, const expr *e, bool may_use_shape)
 {
     for (int slot = 0; slot < expr_scope_size(r->p->scope); slot++) {
         expr_role role = expr_scope_role(r->p->scope, slot);
-        if ((role == EXPR_DIM || role == EXPR_SCALAR) && expr_uses(e, slot))
+        if (role == EXPR_SCALAR && expr_uses(e, slot))
             return locate_error(&r->where, path, r->err,
-                                "%s is a %s of the task: what depends on the shape belongs in \"requires\"",
-                                expr_scope_name(r->p->scope, slot), role == EXPR_DIM ? "dim" : "scalar");
+                                "%s is a scalar of the task, and a variant serves all values of its scalars: use it in "
+                                "\"when\" of a launch, or in the kernel",
+                                expr_scope_name(r->p->scope, slot));
+        if (role == EXPR_DIM && !may_use_shape && expr_uses(e, slot))
+            return locate_error(&r->where, path, r->err,
+                                "%s is a dim of the task: what depends on the shape belongs in \"requires\"",
+                                expr_scope_name(r->p->scope, slot));
     }
     return KW_OK;
 }
@@ -52,8 +58,8 @@ static kw_code read_conditions(template_reader *r, const char *key, bool may_use
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("%s[%zu]", key, i);
         code = read_condition(r, path.text, json_at(j, i), &(*list)[i]);
-        if (code == KW_OK && !may_use_shape)
-            code = refuse_shape(r, path.text, (*list)[i].test);
+        if (code == KW_OK)
+            code = check_names(r, path.text, (*list)[i].test, may_use_shape);
         *n = i + 1;
     }
     return code;

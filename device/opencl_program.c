@@ -187,11 +187,38 @@ static void free_program(opencl_program *p)
 }
 
 /* The caller's options and ours: argument names and types for checks, and registers where the compiler can tell. */
-static void all_options(const opencl *o, const char *options, strb *out)
+static void all_options(const opencl *o, const char *options, bool arg_info, strb *out)
 {
-    strb_printf(out, "%s%s-cl-kernel-arg-info", options, *options ? " " : "");
+    strb_add(out, options);
+    if (arg_info)
+        strb_printf(out, "%s-cl-kernel-arg-info", out->length ? " " : "");
     if (o->verbose_builds)
-        strb_add(out, " -cl-nv-verbose");
+        strb_printf(out, "%s-cl-nv-verbose", out->length ? " " : "");
+}
+
+/* Makes p->program of the source and builds it; *log is the driver's. */
+static cl_int compile(const opencl *o, opencl_program *p, const char *source, const char *options, strb *log)
+{
+    cl_int code;
+    if (p->program)
+        clReleaseProgram(p->program);
+    strb_clear(log);
+    p->program = clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
+    if (code != CL_SUCCESS) {
+        p->program = NULL;
+        return code;
+    }
+    code = clBuildProgram(p->program, 1, &o->id, options, NULL, NULL);
+    read_log(o, p->program, log);
+    return code;
+}
+
+/* For a kernel without arguments, NVIDIA's compiler (driver 580) writes argument information that its own assembler
+ * refuses. An error in the source never gets as far as the assembler. */
+static bool arg_info_refused(const strb *log)
+{
+    const char *text = strb_text(log);
+    return strstr(text, "ptxas") && strstr(text, "Parsing error");
 }
 
 kw_code opencl_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
@@ -200,13 +227,13 @@ kw_code opencl_build(device *d, const char *source, const char *options, const c
     opencl *o = opencl_of(d);
     opencl_program *p = mem_calloc(1, sizeof *p);
     strb text = STRB_INIT;
-    cl_int code;
     kw_code result;
-    all_options(o, options, &text);
-    p->program = clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
-    if (code == CL_SUCCESS) {
-        code = clBuildProgram(p->program, 1, &o->id, strb_text(&text), NULL, NULL);
-        read_log(o, p->program, &info->log);
+    all_options(o, options, true, &text);
+    cl_int code = compile(o, p, source, strb_text(&text), &info->log);
+    if (code != CL_SUCCESS && arg_info_refused(&info->log)) {
+        strb_clear(&text);
+        all_options(o, options, false, &text);
+        code = compile(o, p, source, strb_text(&text), &info->log);
     }
     if (code != CL_SUCCESS) {
         result = build_failed(d, code, strb_text(&text), source, info, err);

@@ -133,7 +133,7 @@ refuses_at_once 'unknown template' 2 'did you mean saxpy_naive' tune saxpy --tem
 refuses_at_once 'a template of another task' 2 'the task at hand is saxpy' tune saxpy --template gemm_naive
 refuses_at_once 'unknown type' 2 'allowed: f32' tune saxpy --type f64
 refuses_at_once 'unknown type symbol' 2 'did you mean T' tune saxpy --type X=f32
-for budget in 0 -5 60x 60s, 1.5 '' 5,6; do
+for budget in 0 -5 60x '60s,' 1.5 '' '5,6'; do
     refuses_at_once "budget '$budget'" 2 'give a number of configurations' tune saxpy --budget "$budget"
 done
 refuses_at_once 'an option without its value' 2 '--budget needs a value' tune saxpy --budget

@@ -11,8 +11,8 @@ typedef struct template_text {
     const char *params;      /* members of "params", such as "\"WG\": {\"values\": [16, 32]}" */
     const char *constraints; /* items; NULL: none */
     const char *requires_;
-    const char *directives;  /* after #pragma fake; may use ${} */
-    const char *more;        /* further members of the front matter, each followed by a comma; NULL: none */
+    const char *directives; /* after #pragma fake; may use ${} */
+    const char *more;       /* further members of the front matter, each followed by a comma; NULL: none */
 } template_text;
 
 /* The text of a template whose kernel is the scripted fake_saxpy with work-groups of 64. Caller frees. */

@@ -150,6 +150,24 @@ static void failures_do_not_lead(void **state)
     end(&s);
 }
 
+/* Questions are asked ahead of the first answers: then the fallback, which is there to be right, comes last, and the
+ * others take turns. */
+static void before_anything_is_known(void **state)
+{
+    (void)state;
+    stage_of_test s;
+    kw_error err = {0};
+    template_text texts[] = {hundred("a"), hundred("b"), hundred("c")};
+    texts[0].more = "\"fallback\": true,";
+    size_t asked[3] = {0};
+    assert_int_equal(begin(&s, texts, 3, 10, &err), KW_OK); /* a twentieth of it is nothing */
+    for (int i = 0; i < 13; i++)
+        asked[arms_ask(&s.a, s.config) - s.a.items]++;
+    assert_true(asked[0] <= 2);
+    assert_true(asked[1] >= 4 && asked[2] >= 4);
+    end(&s);
+}
+
 /* When the leader has nothing left the others go on, to the very last configuration; then it is over. */
 static void to_the_last(void **state)
 {
@@ -233,7 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_first),       cmocka_unit_test(defaults_only_where_valid),
         cmocka_unit_test(shares),               cmocka_unit_test(share_is_bounded),
-        cmocka_unit_test(failures_do_not_lead), cmocka_unit_test(to_the_last),
+        cmocka_unit_test(failures_do_not_lead), cmocka_unit_test(before_anything_is_known), cmocka_unit_test(to_the_last),
         cmocka_unit_test(known_ones),           cmocka_unit_test(template_without_a_space),
         cmocka_unit_test(no_space_at_all),
     };

@@ -157,10 +157,10 @@ typedef struct setting {
     evaluator *e;
 } setting;
 
-static const template_text plain = {
-    .name = "plain",
-    .params = "\"TIME\": {\"values\": [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]}",
-    .directives = "time_ns=${TIME}"};
+static const template_text plain = {.name = "plain",
+                                    .params =
+                                        "\"TIME\": {\"values\": [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]}",
+                                    .directives = "time_ns=${TIME}"};
 
 static void open_evaluator(setting *s, const evaluator_options *o)
 {
@@ -300,7 +300,8 @@ static order read_log(const setting *s)
 static void gpu_overlaps(void **state)
 {
     (void)state;
-    setting *s = begin_logging("gpu-log", 1, "compile 2=evaluate 1;evaluate 1=compile 2;compile 4=evaluate 3;evaluate 3=compile 4;");
+    setting *s = begin_logging("gpu-log", 1,
+                               "compile 2=evaluate 1;evaluate 1=compile 2;compile 4=evaluate 3;evaluate 3=compile 4;");
     for (uint32_t i = 0; i < 5; i++)
         add(s, i, CANDIDATE_TARGET, "N=100");
     all_ok(s);
@@ -484,20 +485,20 @@ static void failures(void **state)
     (void)state;
     const template_text text = {
         .name = "bad",
-        .params = "\"D\": {\"values\": [\"time_ns=1000\", \"build=error\", \"build=crash\", \"build=hang\", \"run=crash\","
-                  " \"run=hang\", \"result=wrong\", \"result=oob\", \"modify=input\", \"nondeterministic=1\","
-                  " \"run=launch_error\", \"run=does_not_fit\", \"time_ns=2000\"]}",
+        .params =
+            "\"D\": {\"values\": [\"time_ns=1000\", \"build=error\", \"build=crash\", \"build=hang\", \"run=crash\","
+            " \"run=hang\", \"result=wrong\", \"result=oob\", \"modify=input\", \"nondeterministic=1\","
+            " \"run=launch_error\", \"run=does_not_fit\", \"time_ns=2000\"]}",
         .directives = "${D}"};
     static const struct {
         outcome outcome;
         stage stage;
-    } wanted[] = {{OUTCOME_OK, STAGE_DONE},           {OUTCOME_COMPILE_ERROR, STAGE_COMPILE},
-                  {OUTCOME_CRASH, STAGE_COMPILE},     {OUTCOME_TIMEOUT, STAGE_COMPILE},
-                  {OUTCOME_CRASH, STAGE_SMOKE},       {OUTCOME_TIMEOUT, STAGE_SMOKE},
-                  {OUTCOME_WRONG, STAGE_SMOKE},       {OUTCOME_OUT_OF_BOUNDS, STAGE_SMOKE},
-                  {OUTCOME_INPUT_MODIFIED, STAGE_SMOKE}, {OUTCOME_WRONG, STAGE_SMOKE},
-                  {OUTCOME_LAUNCH_ERROR, STAGE_SMOKE}, {OUTCOME_DOES_NOT_FIT, STAGE_SMOKE},
-                  {OUTCOME_OK, STAGE_DONE}};
+    } wanted[] = {
+        {OUTCOME_OK, STAGE_DONE},         {OUTCOME_COMPILE_ERROR, STAGE_COMPILE}, {OUTCOME_CRASH, STAGE_COMPILE},
+        {OUTCOME_TIMEOUT, STAGE_COMPILE}, {OUTCOME_CRASH, STAGE_SMOKE},           {OUTCOME_TIMEOUT, STAGE_SMOKE},
+        {OUTCOME_WRONG, STAGE_SMOKE},     {OUTCOME_OUT_OF_BOUNDS, STAGE_SMOKE},   {OUTCOME_INPUT_MODIFIED, STAGE_SMOKE},
+        {OUTCOME_WRONG, STAGE_SMOKE},     {OUTCOME_LAUNCH_ERROR, STAGE_SMOKE},    {OUTCOME_DOES_NOT_FIT, STAGE_SMOKE},
+        {OUTCOME_OK, STAGE_DONE}};
     const evaluator_options o = {.device = "fake:0", .compile_workers = 1, .compile_ms = 3000, .run_ms = 3000};
     const size_t n = sizeof wanted / sizeof *wanted;
     setting *s = begin(&text, &o);
@@ -537,9 +538,8 @@ static void interrupt(void **state)
 {
     (void)state;
     kw_error err = {0};
-    const template_text text = {.name = "hang",
-                                .params = "\"D\": {\"values\": [\"time_ns=1000\", \"run=hang\"]}",
-                                .directives = "${D}"};
+    const template_text text = {
+        .name = "hang", .params = "\"D\": {\"values\": [\"time_ns=1000\", \"run=hang\"]}", .directives = "${D}"};
     const evaluator_options o = {.device = "fake:0", .compile_workers = 0};
     setting *s = begin(&text, &o);
     candidate *good = add(s, 0, CANDIDATE_TARGET, "N=100");
@@ -569,12 +569,18 @@ int main(int argc, char **argv)
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpu_overlaps),      cmocka_unit_test(cpu_alternates),
-        cmocka_unit_test(no_second_compile), cmocka_unit_test(one_worker_does_all),
-        cmocka_unit_test(figures_of_the_first_build), cmocka_unit_test(traced),
-        cmocka_unit_test(measures),          cmocka_unit_test(hopeless),
-        cmocka_unit_test(rejected),          cmocka_unit_test(failures),
-        cmocka_unit_test(no_such_device),    cmocka_unit_test(interrupt),
+        cmocka_unit_test(gpu_overlaps),
+        cmocka_unit_test(cpu_alternates),
+        cmocka_unit_test(no_second_compile),
+        cmocka_unit_test(one_worker_does_all),
+        cmocka_unit_test(figures_of_the_first_build),
+        cmocka_unit_test(traced),
+        cmocka_unit_test(measures),
+        cmocka_unit_test(hopeless),
+        cmocka_unit_test(rejected),
+        cmocka_unit_test(failures),
+        cmocka_unit_test(no_such_device),
+        cmocka_unit_test(interrupt),
     };
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);
 }

@@ -316,7 +316,7 @@ static void everything(void **state)
         "{\"values\": [8, 24]}},\n"
         "\"constraints\": [\"device.compute_units * 8 >= W or device.is_gpu\", \"W / 16 <= device.max_local_x / "
         "64\"],\n"
-        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\"],\n"
+        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\", \"N * 1.5e-07 < 1e+30\"],\n"
         "\"temps\": [{\"name\": \"p\", \"type\": \"f64\", \"elements\": \"N * P\"}, {\"name\": \"q\", \"type\": "
         "\"i8\", \"elements\": \"P\", \"when\": \"P % 2 == 0\"}],\n"
         "\"launches\": [\n"
@@ -394,6 +394,44 @@ static void large_table(void **state)
     free(path);
 }
 
+/* ---- a row whose variant asks for more than this device of the key has ---- */
+
+static const char limits_driver[] =
+    "#define KW_NO_LAUNCH\n#include \"header.h\"\n"
+    "int main(void)\n{\n    kw_device d;\n    kw_gemm_shape s = {64, 64, 64};\n"
+    "    (void)kw_device_from_key(&d, \"v/a/d/1\", NULL);\n"
+    "    printf(\"%s, \", kw_layer_text(kw_gemm_select(&d, &s).layer));\n"
+    "    d.limits.max_alloc_bytes = 64 * 64 * 4 - 1;\n"
+    "    printf(\"%s\\n\", kw_layer_text(kw_gemm_select(&d, &s).layer));\n    return 0;\n}\n";
+
+static void rows_ask_the_device(void **state)
+{
+    (void)state;
+    kw_error err = {0};
+    support_model s;
+    char *folder = fs_temp_folder("kwheader", &err);
+    support_begin(&s, "gemm", NULL, "kw_");
+    size_t naive = support_template(&s, "templates/gemm_naive.cl");
+    size_t large = support_template(
+        &s, "/*kernwright {\"task\": \"gemm\", \"requires\": [\"M * N * sizeof(T) <= device.max_alloc_bytes\"], "
+            "\"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], \"groups\": [1]}]} */\n"
+            "kernel void k(global float *C)\n{\n}\n");
+    (void)support_variant(&s, naive, "", NULL, NULL);
+    int device = support_device(&s, "v/a/d/1", NULL, -1);
+    support_row(&s, device, "M=64,N=64,K=64", support_variant(&s, large, "", NULL, NULL), 1);
+    support_write(&s, folder, "header.h");
+    char *path = fs_join(folder, "driver.c");
+    assert_int_equal(fs_write(path, limits_driver, strlen(limits_driver), &err), KW_OK);
+    strb got = STRB_INIT;
+    run_driver(folder, &got);
+    assert_string_equal(strb_text(&got), "exact, default\n");
+    strb_clear(&got);
+    support_end(&s);
+    fs_remove_tree(folder);
+    free(folder);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +439,7 @@ int main(void)
         cmocka_unit_test(other_tasks),
         cmocka_unit_test(everything),
         cmocka_unit_test(large_table),
+        cmocka_unit_test(rows_ask_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,12 +24,9 @@ static kw_code parse(parsed *p, int argc, ...)
 {
     memset(p, 0, sizeof *p);
     const option_row rows[] = {
-        {"--flag", OPTION_FLAG, &p->flag, NULL, "a flag"},
-        {"--text", OPTION_TEXT, &p->text, "WORD", "a text"},
-        {"-o", OPTION_TEXT, &p->out, "FILE", "a file"},
-        {"--number", OPTION_INT, &p->number, "N", "any integer"},
-        {"--count", OPTION_COUNT, &p->count, "N", "from 0"},
-        {"--limit", OPTION_LIMIT, &p->limit, "N", "from 1"},
+        {"--flag", OPTION_FLAG, &p->flag, NULL, "a flag"},   {"--text", OPTION_TEXT, &p->text, "WORD", "a text"},
+        {"-o", OPTION_TEXT, &p->out, "FILE", "a file"},      {"--number", OPTION_INT, &p->number, "N", "any integer"},
+        {"--count", OPTION_COUNT, &p->count, "N", "from 0"}, {"--limit", OPTION_LIMIT, &p->limit, "N", "from 1"},
         {"--list", OPTION_LIST, &p->list, "X", "several"},
     };
     const option_set set = {"thing", "FILE [options]", "Does it.", rows, sizeof rows / sizeof *rows};
@@ -52,9 +49,9 @@ static void expect(const parsed *p, kw_code code, const char *part)
 static void every_kind(void **state)
 {
     (void)state;
-    parsed p;
-    assert_int_equal(parse(&p, 14, "one", "--flag", "--text", "a b", "--number=-5", "--count", "0", "--limit=1", "--list",
-                           "x=1", "--list=y=2", "-o", "-", "two"),
+    parsed p = {.flag = false};
+    assert_int_equal(parse(&p, 14, "one", "--flag", "--text", "a b", "--number=-5", "--count", "0", "--limit=1",
+                           "--list", "x=1", "--list=y=2", "-o", "-", "two"),
                      KW_OK);
     assert_true(p.flag);
     assert_false(p.helped);
@@ -72,7 +69,7 @@ static void every_kind(void **state)
 static void empty_value_and_end_of_options(void **state)
 {
     (void)state;
-    parsed p;
+    parsed p = {.flag = false};
     assert_int_equal(parse(&p, 5, "--text=", "--", "--flag", "--", "-"), KW_OK);
     assert_string_equal(p.text, "");
     assert_false(p.flag);
@@ -83,7 +80,7 @@ static void empty_value_and_end_of_options(void **state)
 static void nothing_at_all(void **state)
 {
     (void)state;
-    parsed p;
+    parsed p = {.flag = false};
     assert_int_equal(parse(&p, 0), KW_OK);
     assert_int_equal(p.positional.n, 0);
 }
@@ -91,7 +88,7 @@ static void nothing_at_all(void **state)
 static void refused(void **state)
 {
     (void)state;
-    parsed p;
+    parsed p = {.flag = false};
     expect(&p, parse(&p, 1, "--txt"), "unknown option --txt, did you mean --text; see kernwright thing --help");
     expect(&p, parse(&p, 1, "--txt=5"), "unknown option --txt,");
     expect(&p, parse(&p, 1, "--zzzzzzzz"), "unknown option --zzzzzzzz; see");
@@ -109,7 +106,7 @@ static void refused(void **state)
 static void too_many(void **state)
 {
     (void)state;
-    parsed p;
+    parsed p = {.flag = false};
     option_list many = {.n = 0};
     char command[] = "thing", arg[] = "x", *argv[80] = {command};
     const option_set set = {"thing", "", "", NULL, 0};
@@ -168,8 +165,8 @@ static void numbers(void **state)
         table_end_row(t);
     }
     char *text = printed(t);
-    const char *const wanted[] = {"0.000\n", "0.0005000\n", "0.00001234\n", "0.000000000\n", " 9.996\n",
-                                  "1000.0\n", "-2.500\n", "-\n"};
+    const char *const wanted[] = {"0.000\n",  "0.0005000\n", "0.00001234\n", "0.000000000\n",
+                                  " 9.996\n", "1000.0\n",    "-2.500\n",     "-\n"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!strstr(text, wanted[i]))
             fail_msg("%s is not in\n%s", wanted[i], text);
@@ -191,14 +188,10 @@ static void no_rows_no_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(empty_value_and_end_of_options),
-        cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(too_many),
-        cmocka_unit_test(columns),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(no_rows_no_output),
+        cmocka_unit_test(every_kind),     cmocka_unit_test(empty_value_and_end_of_options),
+        cmocka_unit_test(nothing_at_all), cmocka_unit_test(refused),
+        cmocka_unit_test(too_many),       cmocka_unit_test(columns),
+        cmocka_unit_test(numbers),        cmocka_unit_test(no_rows_no_output),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -43,7 +43,8 @@ static void on_event(const pool_event *event, void *cookie)
     e->list[e->n].stage = event->stage;
     if (event->kind == POOL_DONE) {
         e->list[e->n].outcome = event->record->outcome;
-        snprintf(e->list[e->n].text, sizeof e->list[0].text, "%.500s", event->record->detail ? event->record->detail : "");
+        snprintf(e->list[e->n].text, sizeof e->list[0].text, "%.500s",
+                 event->record->detail ? event->record->detail : "");
         job_record_clear(event->record);
         e->n_done++;
     }
@@ -357,8 +358,8 @@ static void lost_before_its_first_stage(void **state)
     events e;
     kw_error err = {0};
     char *command = counter_command(*state, HELLO "read line; [ $(wc -l <$STARTS) -lt 2 ] && exit 1; " STAGE
-                                            "echo '{\"type\":\"result\",\"id\":7,\"record\":{\"outcome\":\"ok\","
-                                            "\"stage\":\"done\"}}'; read line");
+                                                  "echo '{\"type\":\"result\",\"id\":7,\"record\":{\"outcome\":\"ok\","
+                                                  "\"stage\":\"done\"}}'; read line");
     char *path = fs_join(*state, "starts");
     setenv("STARTS", path, 1);
     pool *p = start(command, 1, &e);
@@ -454,8 +455,9 @@ static void own_error(void **state)
 {
     events e;
     kw_error err = {0};
-    char *command = counter_command(*state, HELLO "read line; " STAGE
-                                            "echo '{\"type\":\"error\",\"code\":2,\"text\":\"reference.c: no\"}'; exit 2");
+    char *command =
+        counter_command(*state, HELLO "read line; " STAGE
+                                      "echo '{\"type\":\"error\",\"code\":2,\"text\":\"reference.c: no\"}'; exit 2");
     pool *p = start(command, 1, &e);
     submit(p, 0, 7, "");
     assert_int_equal(run_until(p, &e, 1, &err), KW_BAD_INPUT);
@@ -471,8 +473,8 @@ static void result_before_death(void **state)
     events e;
     kw_error err = {0};
     char *command = counter_command(*state, HELLO "read line; " STAGE
-                                            "setsid sleep 30 & echo '{\"type\":\"result\",\"id\":7,\"record\":"
-                                            "{\"outcome\":\"ok\",\"stage\":\"done\"}}'; kill -9 $$");
+                                                  "setsid sleep 30 & echo '{\"type\":\"result\",\"id\":7,\"record\":"
+                                                  "{\"outcome\":\"ok\",\"stage\":\"done\"}}'; kill -9 $$");
     pool *p = start(command, 1, &e);
     submit(p, 0, 7, "");
     assert_int_equal(run_until(p, &e, 1, &err), KW_OK);

@@ -275,6 +275,55 @@ static void variants(void **state)
     task_free(t);
 }
 
+/* A template whose text is the same may have other requires, or be the fallback no more. */
+static void the_newest_variant_stays(void **state)
+{
+    (void)state;
+    task *t = fixture_task();
+    template *before = fixture_template(t, "scale_rows", true), *after = fixture_template(t, "scale_rows", false);
+    variant *old = fixture_variant(before, 64, 0), *new = fixture_variant(after, 64, 0), *out;
+    store *s = memory_store();
+    kw_error err = {0};
+    assert_string_equal(old->hash, new->hash);
+    assert_code(store_add_variant(s, old, &err), KW_OK, err);
+    assert_code(store_add_variant(s, new, &err), KW_OK, err);
+    assert_code(store_variant(s, t, old->hash, &out, &err), KW_OK, err);
+    assert_false(out->is_fallback);
+    variant_free(out);
+    store_close(s);
+    variant_free(old);
+    variant_free(new);
+    template_free(before);
+    template_free(after);
+    task_free(t);
+}
+
+/* Text that was changed by hand is not taken for the text that was measured, whatever hash it carries. */
+static void another_text_is_refused(void **state)
+{
+    (void)state;
+    task *t = fixture_task();
+    template *p = fixture_template(t, "scale_rows", false);
+    variant *v = fixture_variant(p, 64, 0), *out;
+    store *s = memory_store();
+    kw_error err = {0};
+    json *j = variant_to_json(v);
+    strb text = STRB_INIT;
+    json_print(j, &text);
+    store_variant_row row = {.task = t->name, .task_hash = t->hash, .source_hash = HASH_A, .language = "opencl",
+                             .json_text = strb_text(&text)};
+    assert_code(store_insert_variant(s, &row, NULL, &err), KW_OK, err);
+    assert_int_equal(store_variant(s, t, HASH_A, &out, &err), KW_BAD_INPUT);
+    assert_null(out);
+    assert_has(err.message, "not what was measured");
+    json_free(j);
+    strb_clear(&text);
+    store_close(s);
+    variant_free(v);
+    template_free(p);
+    task_free(t);
+}
+
 /* docs/results.md is what people and other programs go by. */
 static void the_page_names_everything(void **state)
 {
@@ -301,7 +350,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back),     cmocka_unit_test(long_texts),
         cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),           cmocka_unit_test(facts),
-        cmocka_unit_test(variants),       cmocka_unit_test(the_page_names_everything),
+        cmocka_unit_test(variants),       cmocka_unit_test(the_newest_variant_stays),
+        cmocka_unit_test(another_text_is_refused), cmocka_unit_test(the_page_names_everything),
     };
     return cmocka_run_group_tests_name("store", tests, make_folder, remove_folder);
 }

@@ -162,6 +162,8 @@ static void refuses_bad_expressions(void **state)
             "k.cl:5:17: constraints[0]: M is a dim of the task: what depends on the shape belongs in \"requires\"");
     refused(TEXT(",\n\"constraints\": [\"alpha == 1\"]", KERNEL), "alpha is a scalar");
     refused(TEXT(",\n\"constraints\": [{\"why\": \"x\"}]", KERNEL), "\"expr\" is missing");
+    refused(TEXT(",\n\"constraints\": [\"alpha != 0\"]", KERNEL), "alpha is a scalar of the task");
+    refused(TEXT(",\n\"requires\": [\"N > 1\", \"beta == 0\"]", KERNEL), "requires[1]: beta is a scalar of the task");
     refused(TEXT(",\n\"constraints\": \"TM > 1\"", KERNEL), "must be a list");
     refused(TEXT(",\n\"requires\": [null]", KERNEL), "must be an expression");
     refused(TEXT(", \"specialize\": {\"Q\": \"SPEC\"}", KERNEL), "task gemm has no dim Q");

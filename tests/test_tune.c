@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #define MAX_TEMPLATES 3
+#define MAX_ROWS 64
 
 /* One evaluator serves all tests but those that end it. */
 typedef struct setting {
@@ -155,14 +156,16 @@ static void budgets(void **state)
         const char *text;
         uint64_t configurations;
         double seconds;
-    } good[] = {{"200", 200, 0}, {"60s", 0, 60}, {"5m", 0, 300}, {"1.5h", 0, 5400}, {"200,60s", 200, 60}, {"2m,7", 7, 120}};
+    } good[] = {{"200", 200, 0},   {"60s", 0, 60},       {"5m", 0, 300},
+                {"1.5h", 0, 5400}, {"200,60s", 200, 60}, {"2m,7", 7, 120}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(tune_budget_parse(good[i].text, &b, &err), KW_OK);
         assert_int_equal(b.configurations, good[i].configurations);
         assert_true(b.seconds == good[i].seconds);
     }
-    const char *const bad[] = {"",     "0",   "-5",   "1.5",    "60x",   "s",      "60s,", ",5",  "5,,6s",
-                               "5,6",  "5s,6m", "inf", "nan", "1e300", "60 s", "5 ", "200;60s", "99999999999999999999999999999999999"};
+    const char *const bad[] = {"",     "0",     "-5",    "1.5", "60x",     "s",
+                               "60s,", ",5",    "5,,6s", "5,6", "5s,6m",   "inf",
+                               "nan",  "1e300", "60 s",  "5 ",  "200;60s", "99999999999999999999999999999999999"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (tune_budget_parse(bad[i], &b, &err) != KW_BAD_INPUT)
             fail_msg("'%s' is taken", bad[i]);
@@ -285,7 +288,9 @@ static void templates_share(void **state)
          .params = "\"A\": {\"values\": \"range(100)\"}",
          .directives = "time_ns=${100000 + 1000 * A}",
          .more = "\"fallback\": true,"},
-        {.name = "quick", .params = "\"A\": {\"values\": \"range(100)\", \"default\": 50}", .directives = "time_ns=${7000 + 10 * A}"},
+        {.name = "quick",
+         .params = "\"A\": {\"values\": \"range(100)\", \"default\": 50}",
+         .directives = "time_ns=${7000 + 10 * A}"},
         {.name = "never", .params = "\"A\": {\"values\": [1]}", .constraints = "\"A > 1\"", .directives = "time_ns=1"}};
     set_templates(s, texts, 3);
     s->o.budget.configurations = 60;
@@ -321,6 +326,49 @@ static void equal_ones(void **state)
     }
     assert_int_equal(s->retimed, 12);
     assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 18);
+    tune_again(s);
+}
+
+/* ---- methods ---- */
+
+typedef struct methods {
+    char hash[MAX_ROWS][HASH_HEX_SIZE];
+    bool batch[MAX_ROWS], fast[MAX_ROWS];
+    size_t n, n_events;
+} methods;
+
+static bool collect(const measurement *m, void *cookie)
+{
+    methods *all = cookie;
+    assert_true(all->n < MAX_ROWS);
+    memcpy(all->hash[all->n], m->source_hash, HASH_HEX_SIZE);
+    all->batch[all->n] = strcmp(m->method, "batch") == 0;
+    all->fast[all->n] = m->time.median < 60000;
+    all->n_events += !all->batch[all->n];
+    all->n++;
+    return true;
+}
+
+/* Whatever is fast enough to win was timed in batches in the end, the first ones a second time. */
+static void one_method(void **state)
+{
+    setting *s = *state;
+    const template_text text = {.name = "border",
+                                .params = "\"US\": {\"values\": [200, 50, 45, 100, 41, 55], \"default\": 50}",
+                                .directives = "time_ns=${1000 * US}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_true(s->r.tuned_ns == 41000);
+    assert_int_equal(s->r.measured, 6);
+    methods all = {.n = 0};
+    assert_int_equal(store_each(s->s, &(store_query){.only_ok = true}, collect, &all, &s->err), KW_OK);
+    assert_true(all.n_events >= 1);
+    for (size_t i = 0; i < all.n; i++) {
+        bool found = !all.fast[i];
+        for (size_t k = 0; k < all.n && !found; k++)
+            found = all.batch[k] && strcmp(all.hash[i], all.hash[k]) == 0;
+        assert_true(found);
+    }
     tune_again(s);
 }
 
@@ -383,7 +431,8 @@ static void wrong_on_edges(void **state)
     setting *s = *state;
     const template_text text = {.name = "edges",
                                 .params = "\"D\": {\"values\": [\"time_ns=1000000\", \"time_ns=2000000\"]}",
-                                .directives = "${D} after=60 run=${'launch_error' if D == 'time_ns=1000000' else 'ok'}"};
+                                .directives =
+                                    "${D} after=60 run=${'launch_error' if D == 'time_ns=1000000' else 'ok'}"};
     set_templates(s, &text, 1);
     tune_ok(s);
     assert_int_equal(s->general, 1);
@@ -397,11 +446,12 @@ static void wrong_on_edges(void **state)
 static void constants(void **state)
 {
     setting *s = *state;
-    const template_text texts[] = {{.name = "fixed",
-                                    .params = "\"FIX\": {\"values\": [true]}",
-                                    .directives = "time_ns=1000",
-                                    .more = "\"specialize\": {\"N\": \"FIX\"},"},
-                                   {.name = "free", .params = "\"A\": {\"values\": [1]}", .directives = "time_ns=3000"}};
+    const template_text texts[] = {
+        {.name = "fixed",
+         .params = "\"FIX\": {\"values\": [true]}",
+         .directives = "time_ns=1000",
+         .more = "\"specialize\": {\"N\": \"FIX\"},"},
+        {.name = "free", .params = "\"A\": {\"values\": [1]}", .directives = "time_ns=3000"}};
     set_templates(s, texts, 2);
     s->shape = shape_of(s->t, "N=257"); /* an edge shape */
     tune_ok(s);
@@ -477,21 +527,14 @@ int main(int argc, char **argv)
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
 #define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(budgets),
-        with_evaluator(the_best_is_found),
-        with_evaluator(without_a_store),
-        with_evaluator(budget_of_configurations),
-        with_evaluator(budget_of_seconds),
-        with_evaluator(repetitions),
-        with_evaluator(edited_template),
-        with_evaluator(templates_share),
-        with_evaluator(equal_ones),
-        with_evaluator(all_fail),
-        with_evaluator(some_fail),
-        with_evaluator(not_expandable),
-        with_evaluator(wrong_on_edges),
-        with_evaluator(constants),
-        with_evaluator(interrupted),
+        cmocka_unit_test(budgets),         with_evaluator(the_best_is_found),
+        with_evaluator(without_a_store),   with_evaluator(budget_of_configurations),
+        with_evaluator(budget_of_seconds), with_evaluator(repetitions),
+        with_evaluator(edited_template),   with_evaluator(templates_share),
+        with_evaluator(equal_ones),        with_evaluator(one_method),
+        with_evaluator(all_fail),          with_evaluator(some_fail),
+        with_evaluator(not_expandable),    with_evaluator(wrong_on_edges),
+        with_evaluator(constants),         with_evaluator(interrupted),
         with_evaluator(one_configuration),
     };
     return cmocka_run_group_tests_name("tune", tests, NULL, NULL);

@@ -12,7 +12,7 @@ kernwright=$BUILD/kernwright
 store=$out/kernwright.db
 shapes=examples/demo/shapes.json
 program=examples/demo/consumer.c
-budget=${KERNWRIGHT_DEMO_BUDGET:-28,25s}
+budget=${KERNWRIGHT_DEMO_BUDGET:-24,20s}
 started=$(date +%s)
 mkdir -p "$out"
 

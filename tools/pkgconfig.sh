@@ -1,6 +1,8 @@
 #!/bin/sh
-# Prints kernwright.pc: tools/pkgconfig.sh PREFIX VERSION "PACKAGES". The prefix is where the files will lie in the
-# end; a staging folder (DESTDIR) must not show in it.
+# Prints kernwright.pc: tools/pkgconfig.sh PREFIX VERSION "LIBRARIES". The prefix is where the files will lie in the
+# end; a staging folder (DESTDIR) must not show in it. The libraries stand in Libs.private and not, as packages, in
+# Requires.private: who links the shared library needs none of their development packages, and who links
+# libkernwright.a needs them as shared libraries, not what each of them would need to be linked statically.
 set -eu
 cat <<END
 prefix=$1
@@ -11,8 +13,7 @@ includedir=\${prefix}/include/kernwright
 Name: kernwright
 Description: GPU kernel autotuning and code generation
 Version: $2
-Requires.private: $3
 Libs: -L\${libdir} -lkernwright
-Libs.private: -lm -ldl -pthread
+Libs.private: $3
 Cflags: -I\${includedir}
 END

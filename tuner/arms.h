@@ -18,14 +18,14 @@ typedef struct arm {
     bool default_asked;
     bool exhausted;
     uint64_t asked;
-    double best_ns;      /* INFINITY before the first success */
+    double best_ns; /* INFINITY before the first success */
 } arm;
 
 typedef struct arms {
     arm *items;
     size_t n;
     uint64_t budget, turn;
-    strb notes;          /* one line per template that has no valid configuration here, and why */
+    strb notes; /* one line per template that has no valid configuration here, and why */
 } arms;
 
 /* Templates without a valid configuration for this shape and device are left out and noted; KW_FAILED with the notes

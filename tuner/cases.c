@@ -72,8 +72,8 @@ static void scalars_of(const task *t, size_t k, double *out)
     }
 }
 
-static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal, distribution d,
-                         job_case *out, kw_error *err)
+static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal,
+                         distribution d, job_case *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
     out->shape = *shape;
@@ -92,8 +92,8 @@ static kw_code make_case(const case_source *s, const variant *v, const task_shap
     return KW_OK;
 }
 
-/* Dims are drawn from ranges that tiles meet in different ways: anything small, powers of two, multiples of 8, one off a
- * power of two. Constants of a specialised variant stay. */
+/* Dims are drawn from ranges that tiles meet in different ways: anything small, powers of two, multiples of 8, one off
+ * a power of two. Constants of a specialised variant stay. */
 static void random_shape(const case_source *s, const variant *v, uint64_t draw, task_shape *out)
 {
     memset(out, 0, sizeof *out);

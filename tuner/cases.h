@@ -15,7 +15,7 @@ typedef struct case_source {
     const task *task;
     const task_types *types;
     const device_limits *limits;
-    const variant *trusted;  /* for sampled cases; NULL: none */
+    const variant *trusted; /* for sampled cases; NULL: none */
     uint64_t seed;
     task_shape *edges;
     size_t n_edges;
@@ -26,13 +26,14 @@ kw_code case_source_init(case_source *s, const task *t, const task_types *types,
 void case_source_clear(case_source *s);
 
 /* Smoke shape, hidden shapes, and last the target. Hidden shapes are the same for all candidates of a run that can take
- * them, so that a worker computes each reference once. Writes at most JOB_MAX_CASES. An error means that the plan for the
- * target cannot be made: the candidate is rejected. */
+ * them, so that a worker computes each reference once. Writes at most JOB_MAX_CASES. An error means that the plan for
+ * the target cannot be made: the candidate is rejected. */
 kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                          kw_error *err);
 /* Every edge shape the variant takes and 20 random ones; `complete` tells whether that many random ones were found and
  * no dim is a constant: what "verified: general" needs. */
-kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete, kw_error *err);
+kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete,
+                      kw_error *err);
 /* The target alone. */
 kw_code cases_target_only(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                           kw_error *err);

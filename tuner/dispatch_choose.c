@@ -194,11 +194,7 @@ typedef struct text_reader {
 static bool read_variant(size_t i, const store_variant_row *row, void *cookie)
 {
     text_reader *r = cookie;
-    char where[512];
-    snprintf(where, sizeof where, "%.400s: variant %s", store_path(r->s), row->source_hash);
-    json *j = json_parse(row->json_text, strlen(row->json_text), where, 1, 1, r->err);
-    r->code = j ? variant_from_json(r->c->t, j, where, &r->wanted[i]->v, r->err) : KW_BAD_INPUT;
-    json_free(j);
+    r->code = store_read_variant(r->s, r->c->t, row, &r->wanted[i]->v, r->err);
     return r->code == KW_OK;
 }
 

@@ -43,14 +43,14 @@ typedef enum candidate_kind {
 typedef struct candidate {
     candidate_kind kind;
     const variant *variant;
-    const case_source *cases;   /* borrowed until done */
+    const case_source *cases; /* borrowed until done */
     task_shape target;
-    double hopeless_ns;         /* 0: never stop early */
-    timing_method method;       /* one method for all candidates that are compared */
+    double hopeless_ns;   /* 0: never stop early */
+    timing_method method; /* one method for all candidates that are compared */
     void *cookie;
     /* results */
-    job_record record;          /* caller clears with job_record_clear */
-    bool general_complete;      /* CANDIDATE_GENERAL that came out ok: enough cases for "verified: general" */
+    job_record record;     /* caller clears with job_record_clear */
+    bool general_complete; /* CANDIDATE_GENERAL that came out ok: enough cases for "verified: general" */
     /* the evaluator's own */
     struct candidate *next;
     int64_t id;
@@ -66,7 +66,7 @@ size_t evaluator_depth(const evaluator *e);
 /* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
  * KW_ENVIRONMENT when the run is over. */
 candidate *evaluator_next(evaluator *e, kw_error *err);
-/* When the run is over: the candidates that are still pending belong to the caller again, and nothing more comes back. */
+/* When the run is over: the candidates that are still pending belong to the caller again, nothing more comes back. */
 void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */
 bool evaluator_interrupted(const evaluator *e);

@@ -28,23 +28,23 @@ typedef struct worker_proc {
     uv_process_t process;
     uv_pipe_t in, out, err;
     uv_timer_t deadline;
-    int open_handles;       /* of the five above */
+    int open_handles; /* of the five above */
     bool exited;
     int64_t exit_status;
     int term_signal;
     bool timed_out;
-    bool began;             /* announced a stage since its start */
+    bool began; /* announced a stage since its start */
     int failed_starts;
     char complaint[256];    /* what was wrong with a line that it sent; "" if nothing */
     strb line;              /* what arrived of the next line */
     char tail[STDERR_TAIL]; /* end of its standard error */
     size_t tail_length;
-    int64_t job;            /* -1: none */
+    int64_t job; /* -1: none */
     stage stage;
     job_limits limits;
     int64_t job_start_ns;
     strb job_line;
-    bool sent, resent;      /* the job was written to this process; to a second one */
+    bool sent, resent; /* the job was written to this process; to a second one */
     message hello;
     bool has_hello;
 } worker_proc;

@@ -18,14 +18,14 @@ typedef struct pool pool;
 typedef struct pool_options {
     const char *worker_command; /* run through /bin/sh; NULL: this executable, `worker --stdio` */
     size_t n_workers;
-    int64_t hello_ms;           /* deadline of a worker's start; 0: 60 s */
+    int64_t hello_ms; /* deadline of a worker's start; 0: 60 s */
 } pool_options;
 
 typedef enum pool_event_kind {
-    POOL_STAGE,  /* worker entered `stage` of `job` */
-    POOL_DONE,   /* `record` is the result; the receiver clears it. Also for a worker that died or was killed: then the
+    POOL_STAGE, /* worker entered `stage` of `job` */
+    POOL_DONE,  /* `record` is the result; the receiver clears it. Also for a worker that died or was killed: then the
                     record says crash or timeout, with the last stage it announced */
-    POOL_FAILED  /* a worker cannot be started any more: `error` says why; the pool is of no use */
+    POOL_FAILED /* a worker cannot be started any more: `error` says why; the pool is of no use */
 } pool_event_kind;
 
 typedef struct pool_event {

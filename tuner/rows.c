@@ -63,8 +63,7 @@ store_query rows_query(const rows *r)
     return q;
 }
 
-/* measurement has plain pointers, since rows that come from the store own theirs; a borrowed row is never written to.
- * */
+/* measurement has plain pointers, since rows from the store own theirs; a borrowed row is never written to. */
 static char *lend(const char *text)
 {
     union {

@@ -8,7 +8,7 @@
 
 typedef struct rows {
     const task *task;
-    char *types, *shape, *scalars;   /* canonical texts */
+    char *types, *shape, *scalars; /* canonical texts */
     const char *mode;
     const device_info *device;
     char api[16];

@@ -324,6 +324,7 @@ void store_close(store *s)
     sqlite3_finalize(s->insert_once);
     sqlite3_finalize(s->complete);
     sqlite3_finalize(s->insert_variant);
+    sqlite3_finalize(s->replace_variant);
     sqlite3_close_v2(s->db);
     free(s->path);
     free(s);

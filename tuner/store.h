@@ -70,7 +70,8 @@ void measurement_clear(measurement *m);
 /* Adds a row in its own transaction: the end of this process, whatever its cause, cannot lose it once this returns. (A
  * power cut may lose the latest rows, nothing else.) detail is cut at 64 KiB and made valid UTF-8. */
 kw_code store_add(store *s, const measurement *m, kw_error *err);
-/* Keeps the self-contained variant under its source hash; adding it again does nothing. */
+/* Keeps the self-contained variant under its source hash. One that is there gives way: the hash says that the text is
+ * the same, but comments, requires and the fallback mark may have changed since. */
 kw_code store_add_variant(store *s, const variant *v, kw_error *err);
 /* NULL and KW_OK if there is none. Caller frees with variant_free. */
 kw_code store_variant(store *s, const task *t, const char *source_hash, variant **out, kw_error *err);

@@ -226,14 +226,20 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
 
 /* ---- variants ---- */
 
-kw_code store_insert_variant(store *s, const store_variant_row *v, bool *added, kw_error *err)
+static const char insert_variant[] =
+    "INSERT OR IGNORE INTO variant (task, task_hash, source_hash, language, fallback, json)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+static const char replace_variant[] =
+    "INSERT INTO variant (task, task_hash, source_hash, language, fallback, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+    " ON CONFLICT (task_hash, source_hash) DO UPDATE SET fallback=excluded.fallback, json=excluded.json"
+    " WHERE json<>excluded.json";
+
+static kw_code run_for_variant(store *s, sqlite3_stmt **prepared, const char *sql, const store_variant_row *v,
+                               bool *added, kw_error *err)
 {
-    static const char sql[] = "INSERT OR IGNORE INTO variant (task, task_hash, source_hash, language, fallback, json)"
-                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    if (!s->insert_variant &&
-        sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->insert_variant, NULL) != SQLITE_OK)
+    if (!*prepared && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, prepared, NULL) != SQLITE_OK)
         return store_error(s, "adding a variant", err);
-    sqlite3_stmt *q = s->insert_variant;
+    sqlite3_stmt *q = *prepared;
     bind_text(q, 1, v->task);
     bind_text(q, 2, v->task_hash);
     bind_text(q, 3, v->source_hash);
@@ -248,6 +254,11 @@ kw_code store_insert_variant(store *s, const store_variant_row *v, bool *added, 
     return code;
 }
 
+kw_code store_insert_variant(store *s, const store_variant_row *v, bool *added, kw_error *err)
+{
+    return run_for_variant(s, &s->insert_variant, insert_variant, v, added, err);
+}
+
 kw_code store_add_variant(store *s, const variant *v, kw_error *err)
 {
     json *j = variant_to_json(v);
@@ -260,7 +271,7 @@ kw_code store_add_variant(store *s, const variant *v, kw_error *err)
                              .language = language_name(v->lang),
                              .is_fallback = v->is_fallback,
                              .json_text = strb_text(&text)};
-    kw_code code = store_insert_variant(s, &row, NULL, err);
+    kw_code code = run_for_variant(s, &s->replace_variant, replace_variant, &row, NULL, err);
     strb_clear(&text);
     return code;
 }

@@ -10,7 +10,7 @@ struct store {
     sqlite3 *db;
     char *path;
     /* Statements that are used often; made at the first use. */
-    sqlite3_stmt *insert, *insert_once, *complete, *insert_variant;
+    sqlite3_stmt *insert, *insert_once, *complete, *insert_variant, *replace_variant;
 };
 
 /* Sets err from the database's last error; `doing` says what was attempted. */
@@ -68,6 +68,8 @@ kw_code store_insert_variant(store *s, const store_variant_row *v, bool *added, 
 /* Variants of a task (both NULL: all), in order of task hash and source hash. `each` returns false to stop. */
 kw_code store_each_variant(store *s, const char *task_name, const char *task_hash, bool with_text,
                            bool (*each)(const store_variant_row *v, void *cookie), void *cookie, kw_error *err);
+/* The variant of a row with its text, which must hash to the row's source hash. Caller frees with variant_free. */
+kw_code store_read_variant(const store *s, const task *t, const store_variant_row *v, variant **out, kw_error *err);
 /* Their texts only, for n source hashes of one task hash, in the order given; `text` is NULL where there is none. */
 kw_code store_variant_texts(store *s, const char *task_hash, const char *const *source_hashes, size_t n,
                             bool (*each)(size_t i, const store_variant_row *v, void *cookie), void *cookie,

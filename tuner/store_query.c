@@ -283,6 +283,24 @@ kw_code store_variant_texts(store *s, const char *task_hash, const char *const *
     return code;
 }
 
+kw_code store_read_variant(const store *s, const task *t, const store_variant_row *row, variant **out, kw_error *err)
+{
+    strb where = STRB_INIT;
+    strb_printf(&where, "%.400s: variant %s", s->path, row->source_hash);
+    *out = NULL;
+    json *j = json_parse(row->json_text, strlen(row->json_text), strb_text(&where), 1, 1, err);
+    kw_code code = j ? variant_from_json(t, j, strb_text(&where), out, err) : KW_BAD_INPUT;
+    json_free(j);
+    if (code == KW_OK && strcmp((*out)->hash, row->source_hash) != 0) {
+        code = kw_error_set(err, KW_BAD_INPUT, "%s: its content hashes to %s: it is not what was measured",
+                            strb_text(&where), (*out)->hash);
+        variant_free(*out);
+        *out = NULL;
+    }
+    strb_clear(&where);
+    return code;
+}
+
 typedef struct one_variant {
     store *s;
     const task *t;
@@ -295,9 +313,7 @@ static bool parse_variant(size_t i, const store_variant_row *row, void *cookie)
 {
     (void)i;
     one_variant *one = cookie;
-    json *j = json_parse(row->json_text, strlen(row->json_text), one->s->path, 1, 1, one->err);
-    one->code = j ? variant_from_json(one->t, j, one->s->path, &one->v, one->err) : KW_BAD_INPUT;
-    json_free(j);
+    one->code = store_read_variant(one->s, one->t, row, &one->v, one->err);
     return true;
 }
 

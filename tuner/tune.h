@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A budget for one shape: a count of measured configurations or an amount of time. What the store already holds counts: the same
- * command again finds its budget spent and ends at once. */
+/* A budget for one shape: a count of measured configurations (different texts) or an amount of time. What the store
+ * already holds counts: the same command again finds its budget spent and ends at once. */
 typedef struct tune_budget {
     uint64_t configurations; /* 0: no limit */
     double seconds;          /* 0: no limit */
@@ -28,18 +28,18 @@ kw_code tune_budget_parse(const char *text, tune_budget *out, kw_error *err);
 typedef struct tune_progress {
     const task_shape *shape;
     const measurement *m;
-    uint64_t done, budget;   /* configurations of this shape; budget 0: by time */
+    uint64_t done, budget; /* configurations of this shape; budget 0: by time */
     double seconds, seconds_budget;
-    double best_ns;          /* INFINITY before the first success */
-    bool reused;             /* came from the store */
-    const char *purpose;     /* "search", "retime", "general" */
+    double best_ns;      /* INFINITY before the first success */
+    bool reused;         /* came from the store */
+    const char *purpose; /* "search", "retime", "general" */
 } tune_progress;
 
 typedef struct tune_options {
     task_types types;
     const template *const *templates; /* of the task; the fallback among them also serves as trusted variant */
     size_t n_templates;
-    const template *fallback;         /* NULL: the one in templates; else searched for by the caller, not tuned */
+    const template *fallback; /* NULL: the one in templates; else searched for by the caller, not tuned */
     const strategy_ops *strategy;
     tune_budget budget;
     uint64_t seed;
@@ -51,14 +51,14 @@ typedef struct tune_options {
 
 typedef struct tune_result {
     bool found;
-    double naive_ns;         /* the fallback's default configuration; NaN if not measured */
-    double first_ns;         /* the winner's template at its default configuration; NaN if that is invalid or failed */
+    double naive_ns; /* the fallback's default configuration; NaN if not measured */
+    double first_ns; /* the winner's template at its default configuration; NaN if that is invalid or failed */
     double tuned_ns, tuned_lo, tuned_hi;
-    double gflops;           /* NaN when the task has no flops */
-    double gbytes;           /* GB/s by the task's bytes; NaN likewise */
+    double gflops; /* NaN when the task has no flops */
+    double gbytes; /* GB/s by the task's bytes; NaN likewise */
     verified verified;
     char template_name[64];
-    char *config;            /* "TM=64 TN=64 ..."; free() */
+    char *config; /* "TM=64 TN=64 ..."; free() */
     char source_hash[HASH_HEX_SIZE];
     uint64_t measured, reused, failed, space_size;
     size_t n_samples;
@@ -66,13 +66,14 @@ typedef struct tune_result {
 
 void tune_result_clear(tune_result *r);
 
-/* Tunes one shape. KW_FAILED when nothing valid was found (the message says what failed most), KW_INTERRUPTED with everything
- * measured stored. */
-kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o, const task_shape *shape, tune_result *out,
-                   kw_error *err);
+/* Tunes one shape. KW_FAILED when nothing valid was found (the message says what failed most), KW_INTERRUPTED with
+ * everything measured stored. */
+kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o, const task_shape *shape,
+                   tune_result *out, kw_error *err);
 
-/* Verifies and times one configuration (kernwright time); nothing is stored when s is NULL. */
-kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p, const uint32_t *config,
-                 const task_shape *shape, job_record *record, kw_error *err);
+/* Verifies and times one configuration (kernwright time); nothing is stored when s is NULL. What its template rejects
+ * is a record too, and no worker sees it. */
+kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p,
+                 const uint32_t *config, const task_shape *shape, job_record *record, kw_error *err);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct trial {
     variant *v;
     char *config_json;
     struct trial *next;  /* in search.pending, or the next twin */
+    bool again;          /* timed a second time, by the method of the search */
     struct trial *twins; /* other configurations with the same text: they share the outcome */
     uint32_t config[];   /* one index per parameter */
 } trial;
@@ -29,15 +30,17 @@ typedef struct search {
     case_source cases;
     variant *trusted;
     double best_ns;
-    timing_method method;   /* batches for all once a fast candidate was seen: methods are never compared */
-    trial *pending;         /* in the evaluator */
+    timing_method method; /* batches for all once a fast candidate was seen: methods are never compared */
+    trial *pending;       /* in the evaluator */
     uint64_t proposed, measured, reused, failed;
-    size_t repetitions;     /* proposals in a row whose text was known */
+    size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
     char failure_text[OUTCOME_COUNT][256]; /* of the latest */
-    double spent_seconds;   /* by earlier runs */
+    double spent_seconds;                  /* by earlier runs */
+    bool knows_seconds;                    /* which were kept, and need not be guessed */
+    double kept_seconds;                   /* search_seconds when they were last kept */
     int64_t start_ns;
-    uint32_t *config;       /* scratch */
+    uint32_t *config; /* scratch */
 } search;
 
 /* tune_trial.c: a trial's way into the evaluator and out of it. */
@@ -53,6 +56,8 @@ kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err
 kw_code search_record(search *q, trial *x, const char *purpose, kw_error *err);
 /* The text could not even be made: recorded like any other outcome, under a hash of template and configuration. */
 kw_code search_record_expand_error(search *q, const trial *x, const kw_error *why, kw_error *err);
+/* Was it timed by another method than the one that the candidates of this search are compared by? */
+bool search_other_method(const search *q, const char *method);
 /* Ledger and counts; every measurement, new or stored, comes through here. */
 void search_note(search *q, const measurement *m);
 void search_report(search *q, const measurement *m, bool reused, const char *purpose);
@@ -60,7 +65,8 @@ double search_seconds(const search *q); /* spent on this shape, earlier runs inc
 
 /* tune_reuse.c: what the store knows is told to the strategies, and counts against the budget. */
 kw_code search_reuse(search *q, kw_error *err);
-void search_keep_seconds(const search *q);
+/* Keeps the time spent; now, or if a second has passed since. */
+void search_keep_seconds(search *q, bool now);
 
 /* tune_winner.c: contenders are timed again, the winner and the default layer's variants are verified on every edge
  * shape. KW_FAILED when nothing valid was measured. */

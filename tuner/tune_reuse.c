@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEEP_EVERY_SECONDS 1.0
+
 /* A stored row counts only if its template, as it is now, still expands to the source that was measured. */
 static bool still_current(const search *q, const template *p, const uint32_t *config, const measurement *m)
 {
@@ -36,17 +38,31 @@ static bool reuse_row(const measurement *m, void *cookie)
         return true;
     bool first = ledger_find(&q->ledger, m->source_hash) == NULL;
     search_note(q, m);
-    q->spent_seconds += (m->compile_ms + m->verify_ms + m->time_ms) / 1e3;
+    if (!q->knows_seconds) /* imported rows: an estimate, since compiling overlaps with the rest */
+        q->spent_seconds += (m->compile_ms + m->verify_ms + m->time_ms) / 1e3;
     if (first) {
         q->reused++;
         q->proposed++;
-        arms_known(a, q->config, m->outcome == OUTCOME_OK, m->time.median);
         search_report(q, m, true, "search");
     }
     return true;
 }
 
-/* The seconds that a search took are more than its rows add up to, so they are kept too: a fact of this shape, device
+/* The strategies hear of the pooled times. */
+static void tell_known(search *q)
+{
+    for (size_t i = 0; i < q->ledger.n; i++) {
+        const ledger_entry *e = &q->ledger.entries[i];
+        arm *a = arms_find(&q->arms, e->template_name);
+        kw_error ignored;
+        json *j = json_parse(e->config, strlen(e->config), "store", 1, 1, &ignored);
+        if (a && j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK)
+            arms_known(a, q->config, e->ok, e->time.median);
+        json_free(j);
+    }
+}
+
+/* The seconds that a search took are not what its rows add up to, so they are kept too: a fact of this shape, device
  * and choice of templates. */
 static char *seconds_key(const search *q)
 {
@@ -69,10 +85,11 @@ static double seconds_before(const search *q)
     return seconds > 0 && isfinite(seconds) ? seconds : 0;
 }
 
-void search_keep_seconds(const search *q)
+void search_keep_seconds(search *q, bool now)
 {
-    if (!q->s || q->measured == 0)
+    if (!q->s || q->measured == 0 || (!now && search_seconds(q) - q->kept_seconds < KEEP_EVERY_SECONDS))
         return;
+    q->kept_seconds = search_seconds(q);
     char *key = seconds_key(q), text[32];
     kw_error err;
     snprintf(text, sizeof text, "%.3f", search_seconds(q));
@@ -86,9 +103,11 @@ kw_code search_reuse(search *q, kw_error *err)
     if (!q->s)
         return KW_OK;
     store_query query = rows_query(&q->rows);
+    q->spent_seconds = seconds_before(q);
+    q->knows_seconds = q->spent_seconds > 0;
     kw_code code = store_each(q->s, &query, reuse_row, q, err);
-    double before = q->reused > 0 ? seconds_before(q) : 0;
-    if (before > q->spent_seconds)
-        q->spent_seconds = before;
+    tell_known(q);
+    if (q->reused == 0) /* they were spent on templates that have changed since */
+        q->spent_seconds = 0;
     return code;
 }

@@ -41,14 +41,27 @@ void search_report(search *q, const measurement *m, bool reused, const char *pur
     q->o->on_progress(&p, q->o->cookie);
 }
 
+bool search_other_method(const search *q, const char *method)
+{
+    return q->method == TIMING_BATCH && method && strcmp(method, timing_method_name(TIMING_BATCH)) != 0;
+}
+
+/* From here on, also for those that are not timed yet. */
+static void use_batches(search *q)
+{
+    q->method = TIMING_BATCH;
+    for (trial *x = q->pending; x; x = x->next)
+        x->c.method = TIMING_BATCH;
+}
+
 void search_note(search *q, const measurement *m)
 {
     ledger_add(&q->ledger, m);
     if (m->outcome == OUTCOME_OK) {
-        if (m->time.n > 0 && m->time.median < q->best_ns)
+        if (m->time.n > 0 && m->time.median < BATCH_BELOW_NS)
+            use_batches(q);
+        if (m->time.n > 0 && m->time.median < q->best_ns && !search_other_method(q, m->method))
             q->best_ns = m->time.median;
-        if (q->best_ns < BATCH_BELOW_NS)
-            q->method = TIMING_BATCH;
         return;
     }
     q->failed++;

@@ -30,11 +30,6 @@ static trial *trial_of_entry(search *q, const ledger_entry *entry)
     return x;
 }
 
-static bool by_other_method(const search *q, const ledger_entry *e)
-{
-    return q->method == TIMING_BATCH && e->method && strcmp(e->method, "batch") != 0;
-}
-
 static kw_code retime(search *q, trial *x, kw_error *err)
 {
     kw_code code = search_run_alone(q, x, CANDIDATE_RETIME, err);
@@ -57,7 +52,7 @@ static kw_code retime_once(search *q, size_t *n_timed, kw_error *err)
     for (size_t round = 0; round < RETIME_ROWS; round++) {
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
-            bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : by_other_method(q, entry);
+            bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : search_other_method(q, entry->method);
             trial *x = entry->ok && needed ? trial_of_entry(q, entry) : NULL;
             kw_code code = x ? retime(q, x, err) : KW_OK;
             if (code != KW_OK)
@@ -249,8 +244,8 @@ static kw_code nothing_found(const search *q, kw_error *err)
             most = i;
     if (most == OUTCOME_OK)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
-    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s",
-                        (unsigned long long)(q->measured + q->reused), (unsigned long long)q->failures[most],
+    const unsigned long long all = q->measured + q->reused, n = q->failures[most];
+    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s", all, n,
                         outcome_name((outcome)most), q->failure_text[most]);
 }
 

@@ -1,0 +1,142 @@
+#!/bin/sh
+# Ctrl-C, SIGTERM and kill -9 in the middle of a search: everything measured is kept, nobody is left behind, and the next
+# run goes on. Counts decide, never times: all waits are bounded and end when what is waited for has come.
+# shellcheck disable=SC2016,SC2154,SC2317 # ${} is the templates'; variables come from support/cli.sh, which calls functions
+# shellcheck source=tests/support/cli.sh
+. "$(dirname "$0")/support/cli.sh"
+
+if [ ! -r /proc/self/stat ]; then
+    skipped=1
+    finish cli_interrupt
+fi
+
+rows() {
+    "$kw" results show --json --store s.db 2>/dev/null | grep -c '"outcome"'
+}
+
+# Waits until a command succeeds, at most a minute.
+until_true() {
+    tries=0
+    while ! "$@"; do
+        tries=$((tries + 1))
+        [ "$tries" -gt 1200 ] && return 1
+        sleep 0.05
+    done
+}
+
+more_than() { # N: rows in the store
+    [ "$(rows)" -gt "$1" ]
+}
+
+children() { # PID: its children, and theirs
+    awk -v root="$1" '
+        { pid = $1; sub(/^.*\) /, ""); split($0, f, " "); if (f[1] != "Z") parent[pid] = f[2] }
+        END {
+            known[root] = 1
+            do {
+                grown = 0
+                for (p in parent) if (!(p in known) && parent[p] in known) { known[p] = 1; grown = 1; print p }
+            } while (grown)
+        }' /proc/[0-9]*/stat 2>/dev/null
+}
+
+gone() { # PID...: none is alive; one that waits to be reaped is not
+    for pid in "$@"; do
+        state=$(sed 's/^.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
+        [ -n "$state" ] && [ "$state" != Z ] && return 1
+    done
+    return 0
+}
+
+has_children() {
+    [ "$(children "$1" | wc -l)" -ge "$2" ]
+}
+
+store_is_there() {
+    "$kw" results show --store hang.db >/dev/null 2>&1
+}
+
+params='"A": {"values": "range(500)"}' local='64' more='"fallback": true,'
+before='#pragma fake host_sleep_us=2000 time_ns=${1000000 + A}' && template slow.cl
+tune='tune saxpy --template slow.cl --dims N=100 --compile-workers 1 --strategy random --store s.db'
+
+# Starts a search, waits for more rows than there were, sends a signal, waits for its end.
+stop_with() { # SIGNAL
+    had=$(rows)
+    # shellcheck disable=SC2086 # words
+    "$kw" $tune --budget 500 >out 2>errors &
+    coordinator=$!
+    if ! until_true more_than $((had + 3)); then
+        bad "$1: rows come"
+    fi
+    workers=$(children "$coordinator")
+    kill -s "$1" "$coordinator"
+    wait "$coordinator"
+    status=$? output=$(cat out) errors=$(cat errors)
+    check "$1: there were workers" [ "$(lines "$workers")" -ge 2 ]
+    # shellcheck disable=SC2086 # words
+    check "$1: no worker is left" until_true gone $workers
+    kept=$(rows)
+    check "$1: what was measured is kept" [ "$kept" -gt $((had + 3)) ]
+}
+
+for signal in INT TERM; do
+    stop_with "$signal"
+    check "$signal: status 130" [ "$status" -eq 130 ]
+    check "$signal: it is said" has "$errors" 'everything measured so far is kept'
+    check "$signal: nothing more comes" [ "$(rows)" -eq "$kept" ]
+done
+
+stop_with KILL
+check 'KILL: status' [ "$status" -eq 137 ]
+check 'KILL: no transaction is half done' "$kw" results export --all --store s.db -o all.jsonl
+
+before_resume=$(rows)
+# shellcheck disable=SC2086 # words
+works 'the next run goes on' $tune --budget $((before_resume + 4))
+check 'what is stored counts' has "$output" " 4+$before_resume "
+after=$(rows)
+# shellcheck disable=SC2086 # words
+works 'the same command again' $tune --budget $((before_resume + 4))
+check 'measures nothing' has "$output" " 0+$((before_resume + 4)) "
+check 'not even a second time' [ "$(rows)" -eq "$after" ]
+
+# ---- a hanging candidate, and its coordinator killed ----
+params='"A": {"values": [1]}' local='64' before='#pragma fake run=hang' && template hang.cl
+"$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+coordinator=$!
+check 'workers start' until_true has_children "$coordinator" 2
+check 'the store is made' until_true store_is_there
+sleep 0.3
+workers=$(children "$coordinator")
+kill -s KILL "$coordinator"
+wait "$coordinator" 2>/dev/null
+# shellcheck disable=SC2086 # words
+check 'a worker that hangs ends with its coordinator' until_true gone $workers
+
+"$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+coordinator=$!
+check 'workers start' until_true has_children "$coordinator" 2
+check 'the store is made' until_true store_is_there
+sleep 0.3
+workers=$(children "$coordinator")
+kill -s TERM "$coordinator"
+wait "$coordinator"
+status=$? errors=$(cat errors)
+check 'SIGTERM while one hangs: status 130' [ "$status" -eq 130 ]
+# shellcheck disable=SC2086 # words
+check 'and the worker is gone' until_true gone $workers
+works 'nothing is blamed on the candidate' results show --json --store hang.db
+check 'no row' [ -z "$output" ]
+
+# ---- a reader who leaves ----
+# shellcheck disable=SC2086 # words
+{
+    "$kw" $tune --budget 500 --json 2>errors
+    echo $? >left
+} | head -1 >/dev/null
+status=$(cat left) errors=$(cat errors)
+check 'a closed standard output ends the search: status 3' [ "$status" -eq 3 ]
+check 'and is said' has "$errors" 'standard output cannot be written'
+
+finish cli_interrupt
