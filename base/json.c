@@ -354,7 +354,7 @@ json *json_new_null(void)
     return checked(cJSON_CreateNull());
 }
 
-void json_set(json *object, const char *key, json *value)
+static void set(json *object, const char *key, json *value, bool may_exist)
 {
     if (!value)
         return;
@@ -365,11 +365,21 @@ void json_set(json *object, const char *key, json *value)
     strb valid = STRB_INIT;
     utf8_add_valid(&valid, key, strlen(key));
     const char *name = strb_text(&valid);
-    bool done = cJSON_GetObjectItemCaseSensitive(object, name)
+    bool done = may_exist && cJSON_GetObjectItemCaseSensitive(object, name)
                     ? cJSON_ReplaceItemInObjectCaseSensitive(object, name, value)
                     : cJSON_AddItemToObject(object, name, value);
     checked(done ? value : NULL);
     strb_clear(&valid);
+}
+
+void json_set(json *object, const char *key, json *value)
+{
+    set(object, key, value, true);
+}
+
+void json_add(json *object, const char *key, json *value)
+{
+    set(object, key, value, false);
 }
 
 void json_set_string(json *object, const char *key, const char *text)

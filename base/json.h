@@ -69,6 +69,7 @@ json *json_new_number(double value); /* NaN and infinities become null */
 json *json_new_bool(bool value);
 json *json_new_null(void);
 void json_set(json *object, const char *key, json *value); /* replaces an existing member */
+void json_add(json *object, const char *key, json *value); /* of a key that is not there: does not look for it */
 void json_set_string(json *object, const char *key, const char *text); /* NULL text: nothing is added */
 void json_set_int(json *object, const char *key, int64_t value);
 void json_set_number(json *object, const char *key, double value);

@@ -41,7 +41,10 @@ static void report(const check_cli *c, const char *file, const char *state, cons
     json_set_string(j, "state", state);
     json_set_string(j, "text", text);
     if (raw > 0) {
-        json_set_int(j, "count", (int64_t)count);
+        if (count <= INT64_MAX)
+            json_set_int(j, "count", (int64_t)count);
+        else
+            json_set_string(j, "count", "18446744073709551615"); /* where counting stops */
         json_set_number(j, "cartesian", raw);
     }
     strb line = STRB_INIT;

@@ -9,7 +9,7 @@ typedef struct run {
     value *env;
     strb *out;
     arena *scratch;
-    int64_t iterations;
+    int64_t iterations, elements; /* loop rounds so far; list items still allowed */
     size_t start; /* length of `out` before */
     kw_error *err;
 } run;
@@ -67,10 +67,31 @@ static kw_code add_value(run *r, const piece *p, value v)
                         p->where.line, p->where.column, expr_text(p->value), value_kind_name(v.kind));
 }
 
+static kw_code evaluate(run *r, const expr *e, expr_want want, value *out)
+{
+    return expr_eval_within(e, r->env, r->scratch, &r->elements, want, out, r->err);
+}
+
+static kw_code evaluate_int(run *r, const expr *e, int64_t *out)
+{
+    value v;
+    kw_code code = evaluate(r, e, EXPR_INT, &v);
+    *out = code == KW_OK ? v.as.integer : 0;
+    return code;
+}
+
+static kw_code evaluate_truth(run *r, const expr *e, bool *out)
+{
+    value v;
+    kw_code code = evaluate(r, e, EXPR_TRUTH, &v);
+    *out = code == KW_OK && v.as.boolean;
+    return code;
+}
+
 static kw_code run_value(run *r, const piece *p)
 {
     value v;
-    kw_code code = expr_eval(p->value, r->env, r->scratch, &v, r->err);
+    kw_code code = evaluate(r, p->value, EXPR_ANY, &v);
     return code == KW_OK ? add_value(r, p, v) : code;
 }
 
@@ -99,11 +120,11 @@ static kw_code count_steps(run *r, const piece *p, int64_t lo, int64_t hi, int64
 static kw_code run_for(run *r, const piece *p)
 {
     int64_t lo = 0, hi = 0, step = 1, n = 0;
-    kw_code code = expr_eval_int(p->lo, r->env, &lo, r->err);
+    kw_code code = evaluate_int(r, p->lo, &lo);
     if (code == KW_OK)
-        code = expr_eval_int(p->hi, r->env, &hi, r->err);
+        code = evaluate_int(r, p->hi, &hi);
     if (code == KW_OK && p->step != NULL)
-        code = expr_eval_int(p->step, r->env, &step, r->err);
+        code = evaluate_int(r, p->step, &step);
     if (code == KW_OK)
         code = count_steps(r, p, lo, hi, step, &n);
     if (code != KW_OK)
@@ -121,7 +142,7 @@ static kw_code run_if(run *r, const piece *p)
     for (size_t i = 0; i < p->n_branches; i++) {
         bool holds = true;
         if (p->branches[i].test != NULL) {
-            kw_code code = expr_eval_truth(p->branches[i].test, r->env, &holds, r->err);
+            kw_code code = evaluate_truth(r, p->branches[i].test, &holds);
             if (code != KW_OK)
                 return code;
         }
@@ -134,7 +155,7 @@ static kw_code run_if(run *r, const piece *p)
 static kw_code run_require(run *r, const piece *p)
 {
     bool holds;
-    kw_code code = expr_eval_truth(p->value, r->env, &holds, r->err);
+    kw_code code = evaluate_truth(r, p->value, &holds);
     return code != KW_OK || holds ? code : fail_at(r, p, KW_FAILED);
 }
 
@@ -151,7 +172,7 @@ static kw_code run_piece(run *r, const piece *p)
     case PIECE_IF:
         return run_if(r, p);
     case PIECE_LET:
-        return expr_eval(p->value, r->env, r->scratch, &r->env[p->slot], r->err);
+        return evaluate(r, p->value, EXPR_ANY, &r->env[p->slot]);
     case PIECE_REQUIRE:
         break;
     }
@@ -175,7 +196,7 @@ static kw_code run_block(run *r, const block *b)
 
 kw_code body_expand(const body *b, language lang, value *env, strb *out, kw_error *err)
 {
-    run r = {lang, env, out, arena_new(), 0, out->length, err};
+    run r = {lang, env, out, arena_new(), 0, EXPR_MAX_TOTAL_ELEMENTS, out->length, err};
     kw_code code = run_block(&r, &b->top);
     arena_free(r.scratch);
     return code;

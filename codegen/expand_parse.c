@@ -136,7 +136,9 @@ static const char *find_brace(const char *p, const char *end)
 {
     char quote = '\0';
     for (; p < end; p++) {
-        if (quote != '\0')
+        if (quote != '\0' && *p == '\\')
+            p++;
+        else if (quote != '\0')
             quote = *p == quote ? '\0' : quote;
         else if (*p == '"' || *p == '\'')
             quote = *p;
@@ -221,7 +223,10 @@ static const char *find_outside(const char *at, const char *end, const char *wha
     char quote = '\0';
     for (; at + n <= end; at++) {
         if (quote != '\0') {
-            quote = *at == quote ? '\0' : quote;
+            if (*at == '\\')
+                at++;
+            else if (*at == quote)
+                quote = '\0';
             continue;
         }
         if (*at == '"' || *at == '\'')

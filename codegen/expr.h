@@ -79,6 +79,16 @@ kw_code expr_eval_int(const expr *e, const value *env, int64_t *out, kw_error *e
 kw_code expr_eval_truth(const expr *e, const value *env, bool *out, kw_error *err);
 kw_code expr_eval_real(const expr *e, const value *env, double *out, kw_error *err);
 
+/* List items that one evaluation may make or look at, and all evaluations together that one text is made with. */
+#define EXPR_MAX_ELEMENTS 1000000
+#define EXPR_MAX_TOTAL_ELEMENTS 8000000
+
+/* Like the evaluations above: `want` says whether the value must be an integer, becomes a truth value, or may be
+ * anything. *elements bounds a row of evaluations: it begins as EXPR_MAX_TOTAL_ELEMENTS, and each takes what it needs. */
+typedef enum expr_want { EXPR_ANY, EXPR_INT, EXPR_TRUTH } expr_want;
+kw_code expr_eval_within(const expr *e, const value *env, arena *scratch, int64_t *elements, expr_want want, value *out,
+                         kw_error *err);
+
 /* Does e use the slot? Marks every used slot in used[expr_scope_size]; returns how many. */
 bool expr_uses(const expr *e, int slot);
 size_t expr_used_slots(const expr *e, bool *used);

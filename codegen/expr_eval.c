@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define INSTRUCTIONS_PER_ELEMENT 16 /* that count as one list item where a row of evaluations is bounded */
+
 typedef struct machine {
     const value *space[3]; /* by SPACE_ */
     value *temps;
@@ -67,11 +69,8 @@ static bool next_item(machine *m, value *t, bool *done)
     if (*done)
         return true;
     /* Counted like made items, so that nested loops over long lists end too. */
-    if (m->ops.elements-- <= 0) {
-        if (m->ops.explain)
-            snprintf(m->ops.reason, sizeof m->ops.reason, "more than %d list items", EXPR_MAX_ELEMENTS);
-        return false;
-    }
+    if (m->ops.elements-- <= 0)
+        return expr_too_much(&m->ops);
     t[2] = t[0].as.list.items[i];
     return true;
 }
@@ -227,8 +226,10 @@ static kw_code report(const machine *m, const expr *root, const value *env, kw_e
                              e->text[shown] ? "..." : "");
 }
 
-/* Evaluates; *own receives an arena that the caller frees when the value has been read (may_own only). */
-static kw_code evaluate(const expr *e, const value *env, arena *scratch, arena **own, value *out, kw_error *err)
+/* Evaluates; *own receives an arena that the caller frees when the value has been read (may_own only). `elements` may be
+ * NULL: see expr_eval_within. */
+static kw_code evaluate(const expr *e, const value *env, arena *scratch, arena **own, int64_t *elements, value *out,
+                        kw_error *err)
 {
     value temps[EXPR_MAX_TEMPS];
     machine m;
@@ -239,12 +240,17 @@ static kw_code evaluate(const expr *e, const value *env, arena *scratch, arena *
     m.ops.owned = NULL;
     m.ops.may_own = own != NULL;
     m.ops.lang = e->code->lang;
-    m.ops.elements = EXPR_MAX_ELEMENTS;
+    m.ops.elements = elements && *elements < EXPR_MAX_ELEMENTS ? *elements : EXPR_MAX_ELEMENTS;
+    int64_t allowed = m.ops.elements;
+    if (elements)
+        m.ops.elements -= 1 + (e->to - e->from) / INSTRUCTIONS_PER_ELEMENT;
     m.ops.explain = err != NULL;
     m.ops.reason[0] = '\0';
     bool done = run(&m, e->code->instrs, e->from, e->to);
     if (own)
         *own = m.ops.owned;
+    if (elements)
+        *elements -= allowed - m.ops.elements;
     if (!done)
         return report(&m, e, env, err);
     *out = *fetch(&m, e->result);
@@ -253,7 +259,7 @@ static kw_code evaluate(const expr *e, const value *env, arena *scratch, arena *
 
 kw_code expr_eval(const expr *e, const value *env, arena *scratch, value *out, kw_error *err)
 {
-    return evaluate(e, env, scratch, NULL, out, err);
+    return evaluate(e, env, scratch, NULL, NULL, out, err);
 }
 
 static kw_code not_an_integer(const expr *e, value v, kw_error *err)
@@ -267,11 +273,29 @@ static kw_code not_an_integer(const expr *e, value v, kw_error *err)
     return code;
 }
 
+kw_code expr_eval_within(const expr *e, const value *env, arena *scratch, int64_t *elements, expr_want want, value *out,
+                         kw_error *err)
+{
+    if (*elements <= 0)
+        return expr_source_error(e->code->source, e->at, err, "this text takes more than %d evaluations and list items",
+                                 EXPR_MAX_TOTAL_ELEMENTS);
+    kw_code code = evaluate(e, env, scratch, NULL, elements, out, err);
+    if (code != KW_OK || want == EXPR_ANY)
+        return code;
+    if (want == EXPR_TRUTH)
+        *out = value_bool(truth(out));
+    else if (!expr_is_whole(*out))
+        return not_an_integer(e, *out, err);
+    else
+        *out = value_int(expr_whole(*out));
+    return KW_OK;
+}
+
 kw_code expr_eval_int(const expr *e, const value *env, int64_t *out, kw_error *err)
 {
     arena *own = NULL;
     value v;
-    kw_code code = evaluate(e, env, NULL, &own, &v, err);
+    kw_code code = evaluate(e, env, NULL, &own, NULL, &v, err);
     if (code == KW_OK && v.kind == VALUE_INT)
         *out = v.as.integer;
     else if (code == KW_OK && v.kind == VALUE_BOOL)
@@ -286,7 +310,7 @@ kw_code expr_eval_truth(const expr *e, const value *env, bool *out, kw_error *er
 {
     arena *own = NULL;
     value v;
-    kw_code code = evaluate(e, env, NULL, &own, &v, err);
+    kw_code code = evaluate(e, env, NULL, &own, NULL, &v, err);
     if (code == KW_OK)
         *out = truth(&v);
     arena_free(own);
@@ -297,7 +321,7 @@ kw_code expr_eval_real(const expr *e, const value *env, double *out, kw_error *e
 {
     arena *own = NULL;
     value v;
-    kw_code code = evaluate(e, env, NULL, &own, &v, err);
+    kw_code code = evaluate(e, env, NULL, &own, NULL, &v, err);
     if (code == KW_OK && v.kind == VALUE_REAL)
         *out = v.as.real;
     else if (code == KW_OK && v.kind == VALUE_INT)

@@ -12,10 +12,11 @@ static arena *scratch_of(op_context *c)
     return c->scratch;
 }
 
+/* Of the items that may be made or looked at. */
 static bool take_elements(op_context *c, size_t n)
 {
-    if (n > (size_t)c->elements)
-        return expr_because(c, "more than %d list items", EXPR_MAX_ELEMENTS);
+    if (c->elements < 0 || n > (size_t)c->elements)
+        return expr_too_much(c);
     c->elements -= (int64_t)n;
     return true;
 }
@@ -79,7 +80,8 @@ bool expr_op_range(op_context *c, value from, value to, value step, value *out)
 
 bool expr_text_join(op_context *c, value a, value b, value *out)
 {
-    if (!scratch_of(c))
+    size_t length = strlen(a.as.string) + strlen(b.as.string);
+    if (!take_elements(c, length / EXPR_TEXT_PER_ELEMENT) || !scratch_of(c))
         return false;
     *out = value_string(arena_printf(c->scratch, "%s%s", a.as.string, b.as.string));
     return true;
@@ -122,6 +124,8 @@ bool expr_list_contains(op_context *c, expr_op op, value a, value b, value *out)
 {
     if (b.kind != VALUE_LIST || a.kind == VALUE_NONE)
         return expr_because(c, "'%s' needs a list on its right, not %s", expr_op_symbol(op), value_kind_name(b.kind));
+    if (!take_elements(c, b.as.list.n))
+        return false;
     bool found = false;
     for (size_t i = 0; i < b.as.list.n && !found; i++)
         found = value_equal(a, b.as.list.items[i]);
@@ -136,6 +140,8 @@ bool expr_list_extreme(op_context *c, expr_op op, value list, value *out)
                             value_kind_name(list.kind));
     if (list.as.list.n == 0)
         return expr_because(c, "'%s' of an empty list", expr_op_symbol(op));
+    if (!take_elements(c, list.as.list.n))
+        return false;
     value best = list.as.list.items[0];
     for (size_t i = 0; i < list.as.list.n; i++) {
         if (!expr_op_apply2(c, op == OP_MIN_LIST ? OP_MIN : OP_MAX, best, list.as.list.items[i], &best))

@@ -17,6 +17,11 @@ bool expr_because(op_context *c, const char *format, ...)
     return false;
 }
 
+bool expr_too_much(op_context *c)
+{
+    return expr_because(c, "more than %d list items, or %d in one text", EXPR_MAX_ELEMENTS, EXPR_MAX_TOTAL_ELEMENTS);
+}
+
 static bool overflow(op_context *c)
 {
     return expr_because(c, "overflow");

@@ -158,7 +158,7 @@ static kw_code read_dim_defaults(task *t, const locate *l, kw_error *err)
     const json *dims = json_get(t->source, "dims");
     for (size_t i = 0; i < t->n_dims; i++) {
         locate_path path = locate_join("dims.%s", t->dims[i].name);
-        kw_code code = task_read_expr(t, l, path.text, json_at(dims, i), "default", EXPR_BIT_DIM | EXPR_BIT_TYPE,
+        kw_code code = task_read_expr(t, l, path.text, json_at(dims, i), "default", EXPR_BIT_DIM,
                                       &t->dims[i].fallback, err);
         if (code != KW_OK)
             return code;

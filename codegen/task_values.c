@@ -139,6 +139,7 @@ static kw_code count_elements(const task *t, const value *env, size_t tensor, ui
         overflow = overflow || __builtin_mul_overflow(extent > 0 ? extent - 1 : 0, stride, &reach) ||
                    __builtin_add_overflow(last, (uint64_t)reach, &last);
     }
+    overflow = overflow || last >= INT64_MAX / 8;
     *out = empty ? 0 : x->stride[0] != NULL ? last + 1 : dense;
     if (!empty && (overflow || *out > INT64_MAX / 8))
         return bad_size(t, tensor, "is larger than any memory", err);

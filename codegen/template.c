@@ -309,6 +309,9 @@ static kw_code add_listed_sources(template_reader *r, const json *list, bool dir
             code = locate_error(&r->where, at.text, r->err, "there is no file %s", path);
         else
             code = add_source(r, path, directives, raw);
+        if (code == KW_OK && raw->length > EXPAND_MAX_BYTES)
+            code = locate_error(&r->where, at.text, r->err, "the sources are over the limit of %u MiB",
+                                EXPAND_MAX_BYTES >> 20);
         free(path);
     }
     free(folder);

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define TEMPLATE_MAX_PARAMS 1000
+#define TEMPLATE_MAX_CONDITIONS 10000 /* constraints; requires */
+#define TEMPLATE_MAX_TEXTS 1000       /* options; defines */
 #define TEMPLATE_MAX_LAUNCHES 8
 #define TEMPLATE_MAX_ARGS 48
 #define TEMPLATE_MAX_TEMPS 8
@@ -124,6 +127,9 @@ kw_code template_task_name(const char *path, char **task_name, kw_error *err);
  * then errors are errors. Sorted by name, fallback included. Caller frees each template and *out. */
 kw_code template_find(const task *t, const char *const *names, size_t n_names, template ***out, size_t *n,
                       kw_error *err);
+
+/* The file of a template that is given by its path or its name; NULL if there is none. Caller frees. */
+char *template_path_of(const char *name);
 
 /* Index of a parameter; -1. */
 int template_param_index(const template *p, const char *name);

@@ -104,11 +104,12 @@ static bool same_folder(const char *a, const char *b)
 /* FOLDER/NAME with one of the extensions; the caller frees. */
 static char *file_in(const char *folder, const char *name)
 {
+    static const char *const ends[] = {".cl", ".cu", ".kw.json", ".cl.kw.json", ".cu.kw.json"};
     if (folder == NULL)
         return NULL;
-    for (size_t i = 0; i < N_ENDS; i++) {
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         strb path = STRB_INIT;
-        strb_printf(&path, "%s/%s%s", folder, name, template_ends[i]);
+        strb_printf(&path, "%s/%s%s", folder, name, ends[i]);
         if (fs_is_file(strb_text(&path)))
             return strb_take(&path);
         strb_clear(&path);
@@ -153,13 +154,27 @@ static kw_code unknown_template(const char *name, const char *data, kw_error *er
     return KW_BAD_INPUT;
 }
 
-static kw_code load_named(const task *t, const char *name, const char *data, template **out, kw_error *err)
+static char *path_of(const char *name, const char *data)
 {
     if (fs_is_file(name))
-        return template_load(name, t, out, err);
-    char *path = strchr(name, '/') == NULL ? file_in("templates", name) : NULL;
-    if (path == NULL && strchr(name, '/') == NULL)
-        path = file_in(data, name);
+        return mem_strdup(name);
+    if (strchr(name, '/') != NULL)
+        return NULL;
+    char *path = file_in("templates", name);
+    return path != NULL ? path : file_in(data, name);
+}
+
+char *template_path_of(const char *name)
+{
+    char *data = fs_data_folder("templates");
+    char *path = path_of(name, data);
+    free(data);
+    return path;
+}
+
+static kw_code load_named(const task *t, const char *name, const char *data, template **out, kw_error *err)
+{
+    char *path = path_of(name, data);
     if (path == NULL)
         return unknown_template(name, data, err);
     kw_code code = template_load(path, t, out, err);

@@ -146,6 +146,8 @@ kw_code template_read_params(template_reader *r)
     if (params == NULL)
         return KW_OK;
     kw_code code = locate_need_object(&r->where, "params", params, r->err);
+    if (code == KW_OK && json_count(params) > TEMPLATE_MAX_PARAMS)
+        code = locate_error(&r->where, "params", r->err, "at most %d parameters", TEMPLATE_MAX_PARAMS);
     if (code != KW_OK)
         return code;
     r->p->params = arena_alloc(r->p->memory, (json_count(params) + 1) * sizeof *r->p->params);

@@ -54,6 +54,8 @@ static kw_code read_conditions(template_reader *r, const char *key, bool may_use
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, key, &j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_CONDITIONS)
+        code = locate_error(&r->where, key, r->err, "at most %d conditions", TEMPLATE_MAX_CONDITIONS);
     *list = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof **list); /* one more for the index rule */
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("%s[%zu]", key, i);
@@ -180,6 +182,8 @@ static kw_code read_options(template_reader *r)
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", r->front, "options", &j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_TEXTS)
+        code = locate_error(&r->where, "options", r->err, "at most %d options", TEMPLATE_MAX_TEXTS);
     r->p->options = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof(struct body *));
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         locate_path path = locate_join("options[%zu]", i);
@@ -197,6 +201,8 @@ static kw_code read_defines(template_reader *r)
     if (j == NULL)
         return KW_OK;
     kw_code code = locate_need_object(&r->where, "defines", j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_TEXTS)
+        code = locate_error(&r->where, "defines", r->err, "at most %d defines", TEMPLATE_MAX_TEXTS);
     r->p->defines = arena_alloc(r->p->memory, (json_count(j) + 1) * sizeof *r->p->defines);
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         const json *item = json_at(j, i);

@@ -390,16 +390,22 @@ static kw_code compare(const template_launch *l, language lang, const task *t, c
     return KW_OK;
 }
 
+/* Places where the name stands that are looked at: each look may go through the whole text. */
+enum { MAX_PLACES = 256 };
+
 /* One launch against all definitions of its kernel (there may be several in #if branches): one must fit. */
 static kw_code check_launch(const source *src, bool raw, language lang, const task *t, const task_types *types,
                             const template_launch *l, kw_error *err)
 {
     bool seen = false;
+    int places = 0;
     kw_code code = KW_OK;
     for (span w = find_word(src, src->text, l->kernel); w.at < w.end; w = find_word(src, w.end, l->kernel)) {
         span list;
         param params[TEMPLATE_MAX_ARGS];
         seen = true;
+        if (++places > MAX_PLACES)
+            return KW_OK;
         if (!definition_at(src->text, w, &list))
             continue;
         int n = read_params(src, lang, list, params, TEMPLATE_MAX_ARGS);

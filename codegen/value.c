@@ -262,10 +262,10 @@ json *value_to_json(value v)
 
 static bool list_from_json(const json *j, arena *a, value *out)
 {
-    size_t n = json_count(j);
-    value *items = arena_alloc(a, n * sizeof *items);
-    for (size_t i = 0; i < n; i++) {
-        if (!value_from_json(json_at(j, i), a, &items[i]))
+    size_t n = 0;
+    value *items = arena_alloc(a, json_count(j) * sizeof *items);
+    for (const json *item = json_first(j); item; item = json_next(item)) {
+        if (!value_from_json(item, a, &items[n++]))
             return false;
     }
     *out = (value){.kind = VALUE_LIST, .as.list = {items, n}};

@@ -43,6 +43,8 @@ static kw_code read_conditions(const reader *r, const json *front, const char *k
 {
     const json *j;
     kw_code code = locate_opt_array(&r->where, "", front, key, &j, r->err);
+    if (code == KW_OK && json_count(j) > TEMPLATE_MAX_CONDITIONS)
+        code = locate_error(&r->where, key, r->err, "at most %d conditions", TEMPLATE_MAX_CONDITIONS);
     *list = arena_alloc(r->v->memory, (json_count(j) + 1) * sizeof **list);
     for (size_t i = 0; code == KW_OK && i < json_count(j); i++) {
         const json *item = json_at(j, i);
@@ -74,6 +76,8 @@ static kw_code read_temps(const reader *r, const json *front)
         template_temp *x = &r->v->temps[i];
         const char *name;
         code = locate_get_string(&r->where, path.text, json_at(j, i), "name", &name, r->err);
+        if (code == KW_OK && !locate_is_name(name))
+            code = locate_error(&r->where, path.text, r->err, "\"%s\" cannot be a name", name);
         if (code != KW_OK)
             return code;
         x->name = arena_strdup(r->v->memory, name);
@@ -168,6 +172,8 @@ static kw_code read_launch(const reader *r, const char *path, const json *j, tem
     bool has_global = json_get(j, "global") != NULL;
     size_t n_sizes = 0;
     kw_code code = locate_get_string(&r->where, path, j, "kernel", &kernel, r->err);
+    if (code == KW_OK && !locate_is_c_name(kernel))
+        code = locate_error(&r->where, path, r->err, "\"%s\" cannot be the name of a kernel", kernel);
     if (code == KW_OK)
         code = opt_expr(r, path, j, "when", &x->when);
     if (code == KW_OK)
@@ -217,6 +223,8 @@ static kw_code read_types(const reader *r, const json *front)
 {
     const task *t = r->v->task;
     const json *types = json_get(front, "types");
+    if (json_count(types) > TASK_MAX_TYPES)
+        return locate_error(&r->where, "types", r->err, "at most %d types", TASK_MAX_TYPES);
     strb set = STRB_INIT;
     for (size_t i = 0; i < json_count(types); i++) {
         const char *name = json_text(json_at(types, i));

@@ -106,4 +106,12 @@ check 'nobody crashed' [ "$(printf '%s\n' "$errors" | grep -c crash)" -eq 0 ]
 works 'no row' results show --json --store own.db
 check 'no row' [ -z "$output" ]
 
+# ---- a task with neither reference nor cost formulas ----
+sed -i '/"reference"/d; s/"out"} \],/"out"} ]}/' tasks/own/task.json
+works 'it can be tuned' tune own --template own.cl --dims N=64 --store own.db
+check 'without rates' [ "$(printf '%s\n' "$output" | grep -c 'GFLOP\|GB/s')" -eq 0 ]
+check 'and without a layer that it did not earn' has "$output" '-      no'
+refuses 'a header wants what was checked' 1 '--unverified' emit own -o own.h --store own.db
+check 'no header' [ ! -e own.h ]
+
 finish cli_failures

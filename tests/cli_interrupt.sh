@@ -29,7 +29,7 @@ more_than() { # N: rows in the store
 }
 
 children() { # PID: its children, and theirs
-    awk -v root="$1" '
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '
         { pid = $1; sub(/^.*\) /, ""); split($0, f, " "); if (f[1] != "Z") parent[pid] = f[2] }
         END {
             known[root] = 1
@@ -37,7 +37,7 @@ children() { # PID: its children, and theirs
                 grown = 0
                 for (p in parent) if (!(p in known) && parent[p] in known) { known[p] = 1; grown = 1; print p }
             } while (grown)
-        }' /proc/[0-9]*/stat 2>/dev/null
+        }'
 }
 
 gone() { # PID...: none is alive; one that waits to be reaped is not

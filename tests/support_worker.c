@@ -252,3 +252,26 @@ int test_worker_end(test_worker *w)
     assert_int_equal(waitpid(w->pid, &status, 0), w->pid);
     return status;
 }
+
+void test_worker_refuses(test_worker *w, const job *j, kw_code code, const char *part)
+{
+    strb line = STRB_INIT;
+    message m;
+    job_print(j, &line);
+    test_worker_send(w, line.data, line.length);
+    strb_clear(&line);
+    for (;;) {
+        test_worker_read(w, &m);
+        if (m.type != MESSAGE_STAGE)
+            break;
+        message_clear(&m);
+    }
+    assert_int_equal(m.type, MESSAGE_ERROR);
+    assert_int_equal(m.error.code, code);
+    if (!strstr(m.error.message, part))
+        fail_msg("\"%s\" is not in: %s", part, m.error.message);
+    message_clear(&m);
+    int status = test_worker_end(w);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+}

@@ -51,5 +51,8 @@ bool test_worker_do(test_worker *w, const job *j, job_record *out);
 size_t test_session_size(pid_t leader);
 /* Closes its input, waits, returns the status as waitpid gives it. */
 int test_worker_end(test_worker *w);
+/* Sends a job that every candidate would fail for the same reason: the worker must say so, with `part` in the message, and
+ * end with `code`. */
+void test_worker_refuses(test_worker *w, const job *j, kw_code code, const char *part);
 
 #endif

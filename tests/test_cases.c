@@ -218,6 +218,24 @@ static void general_but_not_quite(void **state)
     end(&s);
 }
 
+/* A task with more edge shapes than a job holds gets no "general" that was not earned. */
+static void more_edges_than_a_job_holds(void **state)
+{
+    (void)state;
+    setting s;
+    begin(&s, &plain, "N=1000", 3);
+    s.source.edges = mem_realloc(s.source.edges, 60 * sizeof *s.source.edges);
+    for (int64_t i = 0; i < 60; i++)
+        s.source.edges[i] = (task_shape){.dims = {1000 + i}, .weight = 1};
+    s.source.n_edges = 60;
+    bool complete = true;
+    kw_error err = {0};
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    assert_false(complete);
+    assert_true(s.n <= JOB_MAX_CASES);
+    end(&s);
+}
+
 static void large_ones_are_sampled(void **state)
 {
     (void)state;
@@ -273,7 +291,8 @@ int main(void)
         cmocka_unit_test(smoke_hidden_target),   cmocka_unit_test(the_same_for_all),
         cmocka_unit_test(requires_hold),         cmocka_unit_test(constant_size),
         cmocka_unit_test(target_only),           cmocka_unit_test(general),
-        cmocka_unit_test(general_but_not_quite), cmocka_unit_test(large_ones_are_sampled),
+        cmocka_unit_test(general_but_not_quite), cmocka_unit_test(more_edges_than_a_job_holds),
+        cmocka_unit_test(large_ones_are_sampled),
         cmocka_unit_test(small_ones_are_small),  cmocka_unit_test(task_without_edges),
     };
     return cmocka_run_group_tests_name("cases", tests, NULL, NULL);

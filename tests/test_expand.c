@@ -81,6 +81,7 @@ static void prints_values(void **state)
     expands("x${TM}y", "x64y");
     expands("${TM//2}${F}${not F}${S}${T} ${H}\n", "3210zyxfloat half\n");
     expands("${S == 'a}b'}${\"}\"}", "0}");
+    expands("${'\\'}'}${\"\\\\\"}", "'}\\");
     expands("${4/2} ${log2(8)} ${-0.0}", "2 3 0");
     expands("${vec(T,4)} ${vec(T,1)} ${lit(T,R)}", "float4 float 0.5f");
     expands("${ K }", "48");
@@ -138,6 +139,12 @@ static void loops(void **state)
 static void limits_loops_and_text(void **state)
 {
     (void)state;
+    fails("//@for I in 0..1000000\n//@let L = range(100000)\n//@end\n", KW_BAD_INPUT,
+          "k.cl:11:12: more than 1000000 list items, or 8000000 in one text in range(100000)");
+    fails("//@for I in 0..1000000\n//@if 7 in [1, 2, 3, 4]\n//@elif 7 in [5, 6, 8, 9]\n//@end\n//@end\n", KW_BAD_INPUT,
+          "8000000");
+    fails("//@for I in 0..1000000\n//@let A = I\n//@let B = I\n//@let C = I\n//@let D = I\n//@let E = I\n//@let F = I\n"
+          "//@let G = I\n//@let H = I\n//@let J = I\n//@end\n", KW_BAD_INPUT, "this text takes more than 8000000 evaluations");
     fails("//@for I in 0..10**9\nx\n//@end\n", KW_BAD_INPUT,
           "k.cl:10:1: this loop would run 1000000000 times; the limit");
     fails("//@for I in 0..2000\n//@for J in 0..2000\n//@end\n//@end\n", KW_BAD_INPUT, "k.cl:11:1: this loop");

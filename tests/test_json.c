@@ -330,7 +330,12 @@ static void building(void **state)
     json_set(j, "e", list);
     json_set_number(j, "a", 0.25); /* replaced in its place */
     assert_prints(j, "{\"a\":0.25,\"b\":\"x\xef\xbf\xbd\",\"c\":true,\"d\":null,\"e\":[null,false]}");
-    /* what a value cannot hold is freed, not leaked */
+    json *other = json_new_object();
+    json_add(other, "k", json_new_int(2));
+    json_add(other, "l", NULL);
+    assert_prints(other, "{\"k\":2}");
+    json_free(other);
+    json_add(list, "k", json_new_int(2)); /* what a value cannot hold is freed, not leaked */
     json_set_int(list, "k", 1);
     json_append(j, json_new_int(1));
     assert_int_equal(json_count(j), 5);

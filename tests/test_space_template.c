@@ -107,6 +107,10 @@ static void limits_are_needed(void **state)
     kw_error err = {0};
     space *s = NULL;
     assert_int_equal(space_of_template(f.source, &f.types, NULL, NULL, &s, &err), KW_BAD_INPUT);
+    task_shape large;
+    assert_int_equal(task_shape_parse(f.gemm, "M=65536,N=65536,K=4", &large, &err), KW_OK);
+    assert_int_equal(space_of_template(f.source, &f.types, &f.limits, &large, &s, &err), KW_FAILED);
+    assert_non_null(strstr(err.message, "rejects every combination: indices must fit in 32 bits")); /* not: relax it */
     assert_null(s);
 }
 

@@ -101,6 +101,8 @@ static void refuses_bad_tasks(void **state)
             "must be one of \"in\", \"out\", \"inout\"");
     refused("{\"task\": \"demo\", \"dims\": {\"M\": {\"default\": \"K\"}, \"K\": {\"default\": \"M\"}}}",
             "dims above it");
+    refused("{\"task\": \"demo\", \"types\": {\"T\": \"f32\"}, \"dims\": {\"M\": {\"default\": \"sizeof(T)\"}}}",
+            "T is a type, which cannot be used here");
     refused("{\"task\": \"demo\", \"dims\": {\"M\": {\"min\": 5, \"max\": 4}}}", "0 <= min <= max");
     refused(HEAD TENSORS ", \"reference\": \"nobody_reference\"}", "is not a built-in reference");
     refused(HEAD TENSORS ", \"flops\": \"2*M*L\"}", "L");
@@ -142,6 +144,12 @@ static void hash_ignores_what_does_not_decide_numbers(void **state)
     (void)state;
     task *a = good(GOOD), *b = good(HEAD TENSORS ", \"doc\": \"other\", \"shapes\": \"s.json\"}");
     task *c = good(HEAD TENSORS ", \"error\": {\"reduction_length\": \"K\"}}");
+    char *more = mem_strdup(GOOD), *f16 = strstr(more, "f16");
+    memcpy(f16, "f64", 3);
+    task *d = good(more);
+    assert_string_equal(a->hash, d->hash); /* a measurement names its types */
+    task_free(d);
+    free(more);
     assert_string_equal(a->hash, b->hash);
     assert_string_not_equal(a->hash, c->hash);
     assert_non_null(strstr(b->shapes_file, "/s.json"));
@@ -235,6 +243,15 @@ static void loads_files_of_shapes(void **state)
     assert_non_null(strstr(err.message, "shapes.json:2:"));
     assert_int_equal(fs_write(path, "\n", 1, NULL), KW_OK);
     assert_int_equal(task_shapes_load(t, path, &shapes, &n, &err), KW_BAD_INPUT);
+    strb many = STRB_INIT; /* minutes, if it grew with the square */
+    for (int i = 1; i <= 200000; i++)
+        strb_printf(&many, "%s{\"M\":%d,\"K\":2}", i > 1 ? "," : "[", i);
+    strb_add(&many, "]");
+    assert_int_equal(fs_write(path, strb_text(&many), many.length, NULL), KW_OK);
+    assert_int_equal(task_shapes_load(t, path, &shapes, &n, &err), KW_OK);
+    assert_int_equal(n, 200000);
+    free(shapes);
+    strb_clear(&many);
     fs_remove_tree(folder);
     free(path);
     free(folder);

@@ -323,6 +323,50 @@ static void sets_and_prints_configurations(void **state)
     template_free(p);
 }
 
+/* `item` n times, with commas. */
+static void add_many(strb *out, const char *item, int n)
+{
+    for (int i = 0; i < n; i++)
+        strb_printf(out, "%s%s", i > 0 ? ", " : "", item);
+}
+
+/* What grows with the square of these would take minutes here. */
+static void bears_large_front_matter(void **state)
+{
+    (void)state;
+    strb text = STRB_INIT;
+    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"params\": {\"P\": {\"values\": [");
+    for (int i = 0; i < 200000; i++)
+        strb_printf(&text, "%s%d", i > 0 ? "," : "", i);
+    strb_add(&text, "]}}, \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], \"groups\": [1]}]} */\n");
+    for (int i = 0; i < 200000; i++)
+        strb_add(&text, "k(");
+    strb_add(&text, "\nkernel void k(global float *C)\n{\n}\n");
+    template *p = good(strb_text(&text));
+    assert_int_equal(p->params[0].n_values, 200000);
+    template_free(p);
+
+    strb_reset(&text);
+    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"requires\": [");
+    add_many(&text, "true", 10001);
+    strb_add(&text, "]} */\n");
+    refused(strb_text(&text), "requires: at most 10000 conditions");
+
+    strb_reset(&text);
+    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"params\": {");
+    for (int i = 0; i < 1001; i++)
+        strb_printf(&text, "%s\"P%d\": {\"values\": [1]}", i > 0 ? ", " : "", i);
+    strb_add(&text, "}} */\n");
+    refused(strb_text(&text), "params: at most 1000 parameters");
+
+    strb_reset(&text);
+    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"options\": [");
+    add_many(&text, "\"-w\"", 1001);
+    strb_add(&text, "]} */\n");
+    refused(strb_text(&text), "options: at most 1000 options");
+    strb_clear(&text);
+}
+
 static void rejects_with_the_reason(void **state)
 {
     (void)state;
@@ -493,6 +537,16 @@ static void finds_templates(void **state)
     for (size_t i = 0; i < n; i++)
         template_free(list[i]);
     free(list);
+    put("templates/long.cl.kw.json", SIDE(", \"sources\": [\"own.cl\"]"));
+    const char *const long_name[] = {"long"};
+    assert_int_equal(template_find(gemm, long_name, 1, &list, &n, &err), KW_OK);
+    assert_string_equal(list[0]->name, "long");
+    template_free(list[0]);
+    free(list);
+    char *path = template_path_of("long");
+    assert_string_equal(path, "templates/long.cl.kw.json");
+    free(path);
+    assert_null(template_path_of("templates/long"));
     const char *const wrong[] = {"brokem"}, *const broken[] = {"broken"};
     assert_int_equal(template_find(gemm, wrong, 1, &list, &n, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "did you mean broken"));
@@ -519,6 +573,7 @@ int main(void)
         cmocka_unit_test(refuses_bad_front_matter), cmocka_unit_test(refuses_bad_params),
         cmocka_unit_test(refuses_bad_expressions),  cmocka_unit_test(refuses_bad_launches),
         cmocka_unit_test(checks_signatures),        cmocka_unit_test(sets_and_prints_configurations),
+        cmocka_unit_test(bears_large_front_matter),
         cmocka_unit_test(rejects_with_the_reason),  cmocka_unit_test(loads_sidecars),
         cmocka_unit_test(finds_templates),
     };

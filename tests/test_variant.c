@@ -395,6 +395,17 @@ static void refuses_bad_json(void **state)
     from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\", \"args\": [], \"local\": [\"Q\"]}]"), "Q");
     from_json_fails(v, "temps", json_of("[{\"name\": \"p\", \"type\": \"f32\"}]"), "elements");
     from_json_fails(v, "requires", json_of("[\"TM > 1\"]"), "TM");
+    /* Both stand in emitted C text. */
+    from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\\\"); system(\\\"x\", \"args\": []}]"), "name of a kernel");
+    from_json_fails(v, "temps", json_of("[{\"name\": \"p */ int x; /*\", \"type\": \"f32\", \"elements\": 1}]"),
+                    "cannot be a name");
+    strb many = STRB_INIT;
+    strb_add(&many, "[1");
+    for (int i = 0; i < 10000; i++)
+        strb_add(&many, ", 1");
+    strb_add(&many, "]");
+    from_json_fails(v, "requires", json_of(strb_text(&many)), "at most 10000 conditions");
+    strb_clear(&many);
     variant_free(v);
     template_free(p);
     static const char *const bad[] = {

@@ -365,129 +365,7 @@ static void test_too_large(void **state)
     test_job_clear(&tj);
 }
 
-/* ---- references ---- */
-
-static const char own_task[] = "{\"task\":\"own\",\"dims\":{\"N\":{\"min\":1}},\"types\":{\"T\":[\"f32\"]},"
-                               "\"tensors\":[{\"name\":\"x\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"in\"},"
-                               "{\"name\":\"y\",\"type\":\"T\",\"shape\":[\"N\"],\"access\":\"out\"}]%s}";
-
-static void make_own(test_job *tj, const char *more, const char *reference_source)
-{
-    kw_error err;
-    char text[1024];
-    test_job_make(tj, "saxpy", "time_ns=50000");
-    task_free(tj->t);
-    snprintf(text, sizeof text, own_task, more);
-    json *o = json_parse(text, strlen(text), "task.json", 1, 1, &err);
-    assert_non_null(o);
-    json_set_string(o, "reference_source", reference_source);
-    if (task_from_json(o, "task.json", &tj->t, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    json_free(o);
-    tj->j.task = tj->t;
-    tj->j.source =
-        "//fake: time_ns=50000\n__kernel void fake_copy(int n, __global const float *x, __global float *y) {}";
-    job_case *c = &tj->cases[0];
-    assert_int_equal(task_shape_parse(tj->t, "N=300", &c->shape, &err), KW_OK);
-    c->seed = 3;
-    c->plan.n_launches = tj->j.n_cases = 1;
-    c->plan.launches[0] = (plan_launch){.kernel = "fake_copy",
-                                        .rank = 1,
-                                        .local = {64, 1, 1},
-                                        .groups = {5, 1, 1},
-                                        .n_args = 3,
-                                        .args = {{.kind = ARG_VALUE, .type = DTYPE_I32, .integer = 300},
-                                                 {.kind = ARG_TENSOR, .index = 0},
-                                                 {.kind = ARG_TENSOR, .index = 1}}};
-}
-
-static const char own_reference[] =
-    "#include \"kw_reference.h\"\n"
-    "void own_reference(const kw_ref *r, int tensor, size_t n, const uint64_t *e, double *value, double *scale)\n"
-    "{\n"
-    "    (void)tensor;\n"
-    "    for (size_t i = 0; i < n; i++)\n"
-    "        scale[i] = value[i] = FACTOR * r->tensors[0][e[i]];\n"
-    "}\n";
-
-static void test_own_reference(void **state)
-{
-    test_job tj;
-    job_record r;
-    char source[1024];
-    snprintf(source, sizeof source, "#define FACTOR 1\n%s", own_reference);
-    for (int again = 0; again < 2; again++) { /* the second time from the cache */
-        make_own(&tj, ",\"reference\":\"own_reference\"", source);
-        assert_true(test_worker_do(*state, &tj.j, &r));
-        if (r.outcome != OUTCOME_OK)
-            fail_msg("%s", r.detail);
-        job_record_clear(&r);
-        test_job_clear(&tj);
-    }
-    /* A changed reference is another one. */
-    snprintf(source, sizeof source, "#define FACTOR 2\n%s", own_reference);
-    make_own(&tj, ",\"reference\":\"own_reference\"", source);
-    assert_true(test_worker_do(*state, &tj.j, &r));
-    assert_int_equal(r.outcome, OUTCOME_WRONG);
-    job_record_clear(&r);
-    test_job_clear(&tj);
-}
-
-static void test_no_reference(void **state)
-{
-    test_job tj;
-    job_record r;
-    make_own(&tj, "", NULL);
-    assert_true(test_worker_do(*state, &tj.j, &r));
-    assert_int_equal(r.outcome, OUTCOME_OK);
-    job_record_clear(&r);
-    tj.j.source = "//fake: result=oob\n__kernel void fake_copy(int n, __global const float *x, __global float *y) {}";
-    assert_true(test_worker_do(*state, &tj.j, &r));
-    assert_int_equal(r.outcome, OUTCOME_OUT_OF_BOUNDS); /* all else is still looked at */
-    job_record_clear(&r);
-    test_job_clear(&tj);
-}
-
-/* The worker says what is wrong and ends: that would hit every candidate. */
-static void expect_error(test_worker *w, const job *j, kw_code code, const char *part)
-{
-    strb line = STRB_INIT;
-    message m;
-    job_print(j, &line);
-    test_worker_send(w, line.data, line.length);
-    strb_clear(&line);
-    for (;;) {
-        test_worker_read(w, &m);
-        if (m.type != MESSAGE_STAGE)
-            break;
-        message_clear(&m);
-    }
-    assert_int_equal(m.type, MESSAGE_ERROR);
-    assert_int_equal(m.error.code, code);
-    if (!strstr(m.error.message, part))
-        fail_msg("\"%s\" is not in: %s", part, m.error.message);
-    message_clear(&m);
-    int status = test_worker_end(w);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), code);
-}
-
-static void test_reference_that_does_not_compile(void **state)
-{
-    (void)state;
-    test_worker *w;
-    test_job tj;
-    start((void **)&w);
-    make_own(&tj, ",\"reference\":\"own_reference\"", "void own_reference(nonsense)\n");
-    expect_error(w, &tj.j, KW_BAD_INPUT, "does not compile");
-    free(w);
-    test_job_clear(&tj);
-    start((void **)&w);
-    make_own(&tj, ",\"reference\":\"own_reference\"", "int something_else;\n");
-    expect_error(w, &tj.j, KW_BAD_INPUT, "does not define own_reference");
-    free(w);
-    test_job_clear(&tj);
-}
+/* ---- ends of the worker ---- */
 
 static void test_unknown_device(void **state)
 {
@@ -498,12 +376,10 @@ static void test_unknown_device(void **state)
     test_job_make(&tj, "saxpy", "time_ns=1");
     add_cases(&tj);
     tj.j.device = "fake:9";
-    expect_error(w, &tj.j, KW_BAD_INPUT, "fake:9");
+    test_worker_refuses(w, &tj.j, KW_BAD_INPUT, "fake:9");
     free(w);
     test_job_clear(&tj);
 }
-
-/* ---- ends of the worker ---- */
 
 /* The job is sent, the worker dies of it; returns the last stage it announced. */
 static stage dies(const char *directives, int *status)
@@ -608,24 +484,27 @@ static void test_lines_that_are_no_jobs(void **state)
     garbage("{} trailing\n", "");
 }
 
-/* Megabytes in small pieces, and a line that is cut off by the end of input. */
+/* Megabytes, and a line that is cut off by the end of input. */
 static void test_long_lines(void **state)
 {
     test_worker *w = *state;
     test_job tj;
     job_record r;
-    strb source = STRB_INIT;
+    strb source = STRB_INIT, comment = STRB_INIT;
     test_job_make(&tj, "saxpy", "time_ns=50000");
     add_cases(&tj);
     strb_add(&source, tj.source);
+    while (comment.length < 4096)
+        strb_add(&comment, "// a comment that says \"nothing\", at length; ");
     while (source.length < 3u << 20)
-        strb_add(&source, "// a comment that says \"nothing\", at length\n");
+        strb_printf(&source, "%s\n", strb_text(&comment));
     tj.j.source = strb_text(&source);
     assert_true(test_worker_do(w, &tj.j, &r));
     assert_int_equal(r.outcome, OUTCOME_OK);
     job_record_clear(&r);
     test_worker_send(w, "{\"type\":\"jo", 11);
     strb_clear(&source);
+    strb_clear(&comment);
     test_job_clear(&tj);
 }
 
@@ -686,9 +565,6 @@ int main(int argc, char **argv)
         WITH_WORKER(test_empty_shape),
         WITH_WORKER(test_sampled_with_trusted),
         WITH_WORKER(test_too_large),
-        WITH_WORKER(test_own_reference),
-        WITH_WORKER(test_no_reference),
-        cmocka_unit_test(test_reference_that_does_not_compile),
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_crashes),
         cmocka_unit_test_setup_teardown(test_hang_is_killed_by_the_coordinator, start, end_any),

@@ -18,6 +18,9 @@ static kw_code init_arm(arm *m, const template *t, const task_types *types, cons
     memset(m, 0, sizeof *m);
     m->template = t;
     m->best_ns = INFINITY;
+    if (t->lang != LANGUAGE_OPENCL)
+        return kw_error_set(err, KW_FAILED, "written in %s, which no back end here runs; `check` and `expand` work",
+                            language_name(t->lang));
     kw_code code = space_of_template(t, types, limits, shape, &m->space, err);
     if (code != KW_OK)
         return code;

@@ -232,9 +232,13 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
     for (size_t d = 0; d < s->task->n_dims; d++)
         if (v->fixed_dims[d] >= 0)
             *complete = false;
-    for (size_t i = 0; i < s->n_edges && *n < JOB_MAX_CASES - GENERAL_RANDOM - 1; i++) {
+    for (size_t i = 0; i < s->n_edges; i++) {
         if (!variant_fits(v, &s->edges[i], s->limits, NULL))
             continue;
+        if (*n >= JOB_MAX_CASES - GENERAL_RANDOM - 1) {
+            *complete = false; /* more edge shapes than a job holds */
+            break;
+        }
         kw_code code = make_case(s, v, &s->edges[i], *n, (distribution)(*n % DIST_COUNT), &cases[*n], err);
         if (code != KW_OK)
             return code;

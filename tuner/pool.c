@@ -17,6 +17,8 @@
 #define MAX_FAILED_STARTS 3
 /* What a dead worker left in its pipes is read for this long: something that it started may hold them open. */
 #define LAST_WORDS_MS 2000
+/* No message of ours is nearly that long. */
+#define MAX_MESSAGE (64u << 20)
 #define STDERR_TAIL 2048
 #define LAST_WORDS 400
 
@@ -352,6 +354,12 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     while (n > 0) {
         const char *end = memchr(data, '\n', (size_t)n);
         size_t part = end ? (size_t)(end - data) : (size_t)n;
+        if (w->line.length + part > MAX_MESSAGE) {
+            log_warn("worker %zu sends a line without an end; it is replaced", w->index);
+            strb_reset(&w->line);
+            kill_worker(w);
+            break;
+        }
         strb_add_n(&w->line, data, part);
         if (!end)
             break;

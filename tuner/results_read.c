@@ -130,7 +130,7 @@ static void add_extra(json **extra, const json *member)
 {
     if (!*extra)
         *extra = json_new_object();
-    json_set(*extra, json_key(member), json_clone(member));
+    json_add(*extra, json_key(member), json_clone(member));
 }
 
 static int column_of(const char *name, int guess)
@@ -196,7 +196,7 @@ kw_code results_variant_read(const json *j, const char *where, strb *text, store
     for (const json *member = json_first(j); member; member = json_next(member)) {
         const char *key = json_key(member);
         if (strcmp(key, apart[0]) != 0 && strcmp(key, apart[1]) != 0 && strcmp(key, apart[2]) != 0)
-            json_set(body, key, json_clone(member));
+            json_add(body, key, json_clone(member));
     }
     strb_reset(text);
     json_print(body, text);

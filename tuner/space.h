@@ -28,6 +28,7 @@ typedef struct space_param {
 typedef struct space_constraint {
     const expr *test;
     const char *text;
+    const char *why; /* what its author says of it; NULL */
 } space_constraint;
 
 /* Everything is borrowed and must outlive the space. `env` (scope_size values) holds what is known beside the

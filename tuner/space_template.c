@@ -8,7 +8,7 @@
 static void add_conditions(space_constraint *to, size_t *n, const template_condition *from, size_t n_from)
 {
     for (size_t i = 0; i < n_from; i++)
-        to[(*n)++] = (space_constraint){from[i].test, from[i].text};
+        to[(*n)++] = (space_constraint){from[i].test, from[i].text, from[i].why};
 }
 
 kw_code space_of_template(const template *p, const task_types *types, const device_limits *limits,

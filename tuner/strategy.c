@@ -10,10 +10,9 @@
 /* Proposals in a row that were known already, beyond all that are known, after which a strategy has no more ideas. */
 #define PATIENCE 1000
 
-enum { N_STRATEGIES = 3 };
+const strategy_ops *const strategy_table[] = {&strategy_exhaustive, &strategy_random, &strategy_local, NULL};
 
-const strategy_ops *const strategy_table[N_STRATEGIES + 1] = {&strategy_exhaustive, &strategy_random, &strategy_local,
-                                                              NULL};
+enum { N_STRATEGIES = sizeof strategy_table / sizeof *strategy_table - 1 };
 
 struct strategy {
     const strategy_ops *ops;

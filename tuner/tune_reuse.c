@@ -16,6 +16,10 @@ static bool still_current(const search *q, const template *p, const uint32_t *co
     if (variant_expand(p, &q->o->types, config, q->shape, &v, NULL) != KW_OK)
         return m->outcome == OUTCOME_EXPAND_ERROR || m->outcome == OUTCOME_REJECTED;
     bool same = strcmp(v->hash, m->source_hash) == 0;
+    /* What a template requires of shapes is not part of the hash: a header must see its present form. */
+    kw_error why;
+    if (same && m->outcome == OUTCOME_OK && store_add_variant(q->s, v, &why) != KW_OK)
+        log_debug("the variant is not renewed: %s", why.message);
     variant_free(v);
     return same;
 }

@@ -151,16 +151,15 @@ static kw_code measure_fallback(search *q, const template *f, kw_error *err)
         return KW_OK;
     }
     kw_code code = search_run_alone(q, x, CANDIDATE_TARGET, err);
-    if (code == KW_OK)
-        code = search_record(q, x, "fallback", err);
-    bool good = code == KW_OK && x->c.record.outcome == OUTCOME_OK;
-    if (good) {
+    if (code != KW_OK)
+        return code; /* x is still among the pending ones, which are freed together */
+    code = search_record(q, x, "fallback", err);
+    if (code == KW_OK && x->c.record.outcome == OUTCOME_OK) {
         job_record_clear(&x->c.record);
         code = search_run_alone(q, x, CANDIDATE_GENERAL, err);
-        if (code == KW_OK && x->c.record.outcome == OUTCOME_OK)
-            code = note_general(q, x, err);
-        else if (code == KW_OK)
-            code = search_record(q, x, "general", err);
+        if (code != KW_OK)
+            return code;
+        code = x->c.record.outcome == OUTCOME_OK ? note_general(q, x, err) : search_record(q, x, "general", err);
     }
     trial_free(x);
     return code;
