@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- asking ---- */
 
@@ -347,19 +348,25 @@ static kw_code open_in_runner(device *d, kw_error *err)
 static kw_code start(device *d, kw_error *err)
 {
     remote *r = remote_of(d);
-    kw_code code = runner_start(&r->runner, (const char *const *)r->argv, err);
+    kw_code code = runner_start(&r->runner, r->argv, r->environment, err);
     if (code == KW_OK)
         code = open_in_runner(d, err);
     return code;
+}
+
+static void free_list(char **list)
+{
+    for (size_t i = 0; list[i]; i++)
+        free(list[i]);
+    free(list);
 }
 
 static void close_device(device *d)
 {
     remote *r = remote_of(d);
     runner_stop(&r->runner);
-    for (size_t i = 0; r->argv[i]; i++)
-        free(r->argv[i]);
-    free(r->argv);
+    free_list(r->argv);
+    free_list(r->environment);
     free(r->spec);
     free(r->buffer_slots.free);
     free(r->program_slots.free);
@@ -368,17 +375,24 @@ static void close_device(device *d)
     free(r);
 }
 
-kw_code device_open_remote(const char *spec, const char *const *argv, uint64_t memory_bytes, device **out,
-                           kw_error *err)
+static char **copy_list(const char *const *list)
+{
+    size_t n = 0;
+    while (list[n])
+        n++;
+    char **copy = mem_calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = mem_strdup(list[i]);
+    return copy;
+}
+
+kw_code device_open_remote(const char *spec, const char *const *argv, const char *const *environment,
+                           uint64_t memory_bytes, device **out, kw_error *err)
 {
     device *d = mem_calloc(1, sizeof *d);
     remote *r = mem_calloc(1, sizeof *r);
-    size_t n = 0;
-    while (argv[n])
-        n++;
-    r->argv = mem_calloc(n + 1, sizeof *r->argv);
-    for (size_t i = 0; i < n; i++)
-        r->argv[i] = mem_strdup(argv[i]);
+    r->argv = copy_list(argv);
+    r->environment = copy_list(environment ? environment : (const char *const *)environ);
     r->spec = mem_strdup(spec);
     r->runner.memory_bytes = memory_bytes;
     d->ops = &device_remote;

@@ -18,10 +18,12 @@
 #define RUNNER_SOCKET 3
 #define RUNNER_WINDOW 4
 
-/* Starts `argv` (NULL-terminated, argv[0] is a path) as runner and lets it open `spec`. The runner is killed when its
+/* Starts `argv` (NULL-terminated, argv[0] is a path) as runner, in `environment` (NULL: ours), and lets it open `spec`.
+ * Both are copied. A process that has loaded drivers gives what its environment was before: some loaders cut variables
+ * into words where they lie. The runner is killed when its
  * resident memory passes `memory_bytes` (0: no limit), which makes the device lost. Caller closes with device_close. */
-kw_code device_open_remote(const char *spec, const char *const *argv, uint64_t memory_bytes, device **out,
-                           kw_error *err);
+kw_code device_open_remote(const char *spec, const char *const *argv, const char *const *environment,
+                           uint64_t memory_bytes, device **out, kw_error *err);
 bool device_is_remote(const device *d);
 pid_t device_runner_pid(const device *d); /* for messages and tests */
 

@@ -20,7 +20,7 @@ typedef struct slot_list {
 typedef struct remote { /* device.state */
     runner runner;
     char *spec;
-    char **argv;
+    char **argv, **environment;
     size_t alignment;
     uint64_t generation; /* of the runner: objects of an earlier one are gone */
     uint64_t total_bytes;

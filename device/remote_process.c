@@ -48,20 +48,18 @@ static kw_code make_window(runner *r, kw_error *err)
     return KW_OK;
 }
 
-static int spawn(runner *r, const char *const *argv, int its_end)
+static int spawn(runner *r, char *const *argv, char *const *environment, int its_end)
 {
     posix_spawn_file_actions_t actions;
-    char **arguments;
-    memcpy(&arguments, &argv, sizeof arguments); /* posix_spawn takes char *const * and does not write */
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, its_end, RUNNER_SOCKET);
     posix_spawn_file_actions_adddup2(&actions, r->window_fd, RUNNER_WINDOW);
-    int failure = posix_spawn(&r->pid, argv[0], &actions, NULL, arguments, environ);
+    int failure = posix_spawn(&r->pid, argv[0], &actions, NULL, argv, environment);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
 
-kw_code runner_start(runner *r, const char *const *argv, kw_error *err)
+kw_code runner_start(runner *r, char *const *argv, char *const *environment, kw_error *err)
 {
     int ends[2];
     if (!r->window && make_window(r, err) != KW_OK)
@@ -73,7 +71,7 @@ kw_code runner_start(runner *r, const char *const *argv, kw_error *err)
     r->fd = move_up(ends[0]);
     int its_end = move_up(ends[1]);
     r->is_over_memory = false;
-    int failure = spawn(r, argv, its_end);
+    int failure = spawn(r, argv, environment, its_end);
     close(its_end);
     if (failure == 0)
         return KW_OK;

@@ -20,7 +20,7 @@ typedef struct runner {
 } runner;
 
 /* Makes the window on the first call, and a new process on every one. */
-kw_code runner_start(runner *r, const char *const *argv, kw_error *err);
+kw_code runner_start(runner *r, char *const *argv, char *const *environment, kw_error *err);
 /* Sends a request and, unless `answer` is NULL, waits for the answer. false: the runner is dead or does not speak. */
 bool runner_ask(runner *r, remote_op op, const strb *request, strb *answer);
 /* After a failed runner_ask: waits for its end, kills what does not end and what it left behind, and says how it

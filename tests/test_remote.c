@@ -26,7 +26,7 @@ static device *open_remote(uint64_t memory_bytes)
     kw_error err;
     char *self = fs_self_path();
     const char *const argv[] = {self, "worker", "--runner", "driver", "0", NULL};
-    if (device_open_remote("fake:0", argv, memory_bytes, &d, &err) != KW_OK)
+    if (device_open_remote("fake:0", argv, NULL, memory_bytes, &d, &err) != KW_OK)
         fail_msg("%s", err.message);
     free(self);
     return d;
@@ -357,9 +357,9 @@ static void test_no_such_device(void **state)
     char *self = fs_self_path();
     const char *const argv[] = {self, "worker", "--runner", "driver", "0", NULL};
     const char *const nothing[] = {"/nonexistent/kernwright", NULL};
-    assert_int_equal(device_open_remote("fake:9", argv, 0, &d, &err), KW_BAD_INPUT);
+    assert_int_equal(device_open_remote("fake:9", argv, NULL, 0, &d, &err), KW_BAD_INPUT);
     assert_null(d);
-    assert_int_equal(device_open_remote("fake:0", nothing, 0, &d, &err), KW_ENVIRONMENT);
+    assert_int_equal(device_open_remote("fake:0", nothing, NULL, 0, &d, &err), KW_ENVIRONMENT);
     assert_non_null(strstr(err.message, "/nonexistent/kernwright"));
     free(self);
 }

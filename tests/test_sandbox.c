@@ -88,10 +88,12 @@ static int local_socket(void)
     return error_of(socket(AF_UNIX, SOCK_STREAM, 0));
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* whose leak checker needs it */
 static int trace(void)
 {
     return error_of(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
 }
+#endif
 
 static int read_parent(void)
 {
@@ -269,8 +271,9 @@ static void test_off(void **state)
     assert_non_null(strstr(strb_text(&text), "off"));
     unsetenv("KERNWRIGHT_SANDBOX");
     strb_clear(&text);
-    assert_int_equal(sandbox_memory_limit((int64_t)8 << 30), (int64_t)6 << 30);
+    assert_int_equal(sandbox_memory_limit((int64_t)2 << 30), (int64_t)3 << 29); /* a control group's */
     assert_int_equal(sandbox_memory_limit(1000), (int64_t)1 << 30);
+    assert_true(sandbox_memory_limit((int64_t)1 << 50) >= (uint64_t)3 << 48);
     setenv("KERNWRIGHT_MEMORY_MB", "300", 1);
     assert_int_equal(sandbox_memory_limit((int64_t)8 << 30), (int64_t)300 << 20);
     unsetenv("KERNWRIGHT_MEMORY_MB");
@@ -357,6 +360,12 @@ static int end(void **state)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 && left == 0 ? 0 : -1;
 }
 
+#ifdef __SANITIZE_ADDRESS__ /* reports it, and leaves in its own way */
+#define SEGMENTATION_FAULT "ended with status 1"
+#else
+#define SEGMENTATION_FAULT "was killed by signal 11"
+#endif
+
 /* saxpy whose first work-item makes a system call before it does its work. */
 static const char hostile[] =
     "long call(long number, long a, long b, long c)\n"
@@ -402,15 +411,21 @@ static void expect(fixture *f, const char *deed, outcome o, const char *part)
     job_record_clear(&r);
 }
 
-static void need_native_kernels(const fixture *f)
+/* The kernels above speak one machine's language, and not every compiler of a driver bears with that (PoCL 5 does not):
+ * a harmless call has to arrive. 39 is getpid. */
+static void need_native_kernels(fixture *f)
 {
+    bool good = false;
 #ifdef __x86_64__
-    if (!f->spec[0] || !sandbox_filter_exists())
-        skip();
-#else
-    (void)f;
-    skip(); /* the kernels above speak one machine's language */
+    if (f->spec[0] && sandbox_filter_exists()) {
+        job_record r = attack(f, "char text[] = \"/dev/null\"; long pid = call(39, (long)text, 0, 0); "
+                                 "if (pid > 0) y[0] = 123456;");
+        good = r.outcome == OUTCOME_WRONG && strstr(r.detail, "y[0] is 123456");
+        job_record_clear(&r);
+    }
 #endif
+    if (!good)
+        skip();
 }
 
 static void test_hostile_kernels(void **state)
@@ -470,7 +485,7 @@ static void test_no_process_is_left(void **state)
                         "char *args[3]; args[0] = path; args[1] = time; args[2] = 0; "
                         "if (call(58, 0, 0, 0) == 0) { call(59, (long)path, (long)args, 0); call(60, 1, 0, 0); } "
                         "*(volatile __global int *)8 = 1;";
-    expect(f, leave, OUTCOME_CRASH, "was killed by signal 11");
+    expect(f, leave, OUTCOME_CRASH, SEGMENTATION_FAULT);
     expect(f, "", OUTCOME_OK, NULL);
     assert_int_equal(test_session_size(f->w.pid), 2); /* the worker and its runner */
 }

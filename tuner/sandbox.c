@@ -52,6 +52,27 @@ bool sandbox_is_wanted(void)
 
 /* ---- limits ---- */
 
+/* Pages that there are, whoever has them at the moment; 0 when there is no telling. */
+static uint64_t present_bytes(void)
+{
+    char line[256];
+    uint64_t pages = 0, n;
+    FILE *f = fopen("/proc/zoneinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, " present %" SCNu64, &n) == 1)
+            pages += n;
+    if (f)
+        fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t machine_bytes(uint64_t memory_bytes)
+{
+    const uint64_t visible = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t present = present_bytes();
+    return memory_bytes > visible / 100 * 98 && present > memory_bytes ? present : memory_bytes;
+}
+
 uint64_t sandbox_memory_limit(int64_t memory_bytes)
 {
     const char *own = getenv("KERNWRIGHT_MEMORY_MB");
@@ -63,7 +84,7 @@ uint64_t sandbox_memory_limit(int64_t memory_bytes)
         log_warn("KERNWRIGHT_MEMORY_MB=%s is not a number of MiB; it is ignored", own);
     if (memory_bytes <= 0 || !sandbox_is_wanted())
         return 0;
-    uint64_t limit = (uint64_t)memory_bytes / 4 * 3;
+    uint64_t limit = machine_bytes((uint64_t)memory_bytes) / 4 * 3;
     return limit < LEAST_LIMIT ? LEAST_LIMIT : limit;
 }
 

@@ -24,8 +24,9 @@ typedef enum sandbox_role {
 
 bool sandbox_is_wanted(void);
 
-/* Bytes that a process may hold: $KERNWRIGHT_MEMORY_MB, else three quarters of the machine's memory (`memory_bytes`, as
- * topology_read gives it), at least 1 GiB; 0, no limit, when there is no telling or the sandbox is off. */
+/* Bytes that a process may hold: $KERNWRIGHT_MEMORY_MB, else three quarters of the machine's memory, at least 1 GiB; 0,
+ * no limit, when there is no telling or the sandbox is off. `memory_bytes` is what topology_read gives: where it is no
+ * limit of a control group, what a virtual machine has lent to its host for the moment counts as well. */
 uint64_t sandbox_memory_limit(int64_t memory_bytes);
 
 /* Before the driver is opened, while there is one thread: limits of resources, and for SANDBOX_NATIVE no capabilities,

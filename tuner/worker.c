@@ -187,6 +187,17 @@ static void set_up_process(int *in_fd, int *out_fd)
     *out_fd = out;
 }
 
+static char **copy_environment(void)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **copy = mem_calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = mem_strdup(environ[i]);
+    return copy;
+}
+
 int worker_main(int in_fd, int out_fd)
 {
     set_up_process(&in_fd, &out_fd);
@@ -197,6 +208,7 @@ int worker_main(int in_fd, int out_fd)
     int status = KW_OK, got;
     sandbox_sweep();
     sandbox_folder_make(&w.folder);
+    w.environment = copy_environment();
     send_hello(&w);
     w.memory_limit = sandbox_memory_limit(w.machine.memory_bytes);
     sandbox_watch_memory(w.memory_limit);
@@ -212,6 +224,9 @@ int worker_main(int in_fd, int out_fd)
     worker_close_device(&w);
     sandbox_folder_remove(&w.folder);
     free(w.devices);
+    for (size_t i = 0; w.environment[i]; i++)
+        free(w.environment[i]);
+    free(w.environment);
     reference_cache_free(w.references);
     strb_clear(&in.buffer);
     close(in_fd);

@@ -20,6 +20,7 @@ typedef struct worker {
     device_info *devices; /* of the hello */
     size_t n_devices;
     sandbox_folder folder;
+    char **environment; /* as it was before any driver was loaded; for runners */
     uint64_t memory_limit;
     bool is_confined[3]; /* by sandbox_role */
     device *device; /* the one opened last; kept */
