@@ -185,6 +185,18 @@ static _Noreturn void hang(void)
         pause();
 }
 
+/* Takes memory, 4 MiB every millisecond, up to 4 GiB; then it waits to be stopped. */
+static _Noreturn void eat(void)
+{
+    const size_t piece = (size_t)4 << 20;
+    for (size_t taken = 0; taken < (size_t)4 << 30; taken += piece, sleep_ns(1000000)) {
+        volatile unsigned char *memory = mem_try_alloc(piece);
+        for (size_t i = 0; memory && i < piece; i += 4096)
+            memory[i] = 1;
+    }
+    hang();
+}
+
 static kw_code build_failure(device *d, device_build_info *info, const char *line, kw_error *err)
 {
     strb_printf(&info->log, "%s\n", line);
@@ -217,7 +229,11 @@ static kw_code build_program(device *d, const char *source, const char *options,
         hang();
     if (p->script.build == FAKE_BUILD_CRASH)
         abort();
+    if (p->script.build == FAKE_BUILD_EAT)
+        eat();
     kw_code code = KW_OK;
+    for (int64_t i = 0; i < p->script.log_mb * MIB / 64; i++)
+        strb_add(&info->log, "fake.cl:1:1: warning: this line of the log has a length of 64..\n");
     if (p->script.build == FAKE_BUILD_ERROR)
         code = build_failure(d, info, "fake.cl:1:1: error: the source asks for a build error", err);
     for (size_t i = 0; code == KW_OK && i < n_kernels; i++)

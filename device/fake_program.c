@@ -19,7 +19,7 @@ typedef struct directive {
     bool is_real;
 } directive;
 
-static const char *const build_values[] = {"ok", "error", "hang", "crash", NULL};
+static const char *const build_values[] = {"ok", "error", "hang", "crash", "eat", NULL};
 static const char *const run_values[] = {"ok",           "crash",        "hang",      "lost",
                                          "launch_error", "does_not_fit", "no_memory", NULL};
 static const char *const result_values[] = {"right", "wrong", "nan", "constant", "oob", "oob_before", NULL};
@@ -28,6 +28,7 @@ static const char *const only_values[] = {"always", "first", NULL};
 
 static const directive directives[] = {
     {"build", offsetof(fake_script, build), build_values, false},
+    {"log_mb", offsetof(fake_script, log_mb), NULL, false},
     {"slow_ms", offsetof(fake_script, slow_ms), NULL, false},
     {"run", offsetof(fake_script, run), run_values, false},
     {"after", offsetof(fake_script, after), NULL, false},

@@ -144,6 +144,7 @@ typedef struct message {
     device_info *devices;    /* free() */
     size_t n_devices;
     char note[512];
+    char sandbox[256]; /* which of its measures work on that machine; "" from a worker that does not say */
 } message;
 
 kw_code message_parse(const char *line, size_t length, message *out, kw_error *err); /* another protocol: an error */

@@ -60,6 +60,7 @@ void job_hello_print(const message *hello, strb *out)
         json_append(devices, device_info_to_json(&hello->devices[i]));
     json_set(o, "devices", devices);
     json_set_string(o, "note", hello->note);
+    json_set_string(o, "sandbox", hello->sandbox);
     print_line(o, out);
 }
 
@@ -307,6 +308,8 @@ static kw_code read_hello(const json *o, message *out, kw_error *err)
         code = json_opt_int(o, "available_bytes", "hello", 0, &out->available_bytes, err);
     if (code == KW_OK)
         code = read_text(o, "note", out->note, sizeof out->note, err);
+    if (code == KW_OK)
+        code = read_text(o, "sandbox", out->sandbox, sizeof out->sandbox, err);
     return code == KW_OK ? read_devices(o, out, err) : code;
 }
 

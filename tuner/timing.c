@@ -193,6 +193,8 @@ kw_code timing_measure(const timing_rig *rig, const job_timing *policy, timing_r
             return kw_error_set(err, KW_FAILED, "%zu of %zu readings of the device's timer were not positive",
                                 out->n_dropped, out->n + out->n_dropped);
         out->n = 0;
+    } else if (run_ns <= 0) {
+        out->n_dropped = 2; /* the readings that were to decide */
     }
     return by_batches(rig, policy, run_ns, out, err);
 }

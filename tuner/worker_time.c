@@ -199,7 +199,6 @@ bool run_time(run *r, const job_case *c)
         store_samples(r->record, &result);
     else
         free(result.samples);
-    if (r->end != JOB_LOST)
-        free_sets(&b);
+    free_sets(&b);
     return good;
 }
