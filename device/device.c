@@ -253,7 +253,8 @@ void device_free(device *d, device_buffer *b)
 {
     if (!b || b->n_views > 0)
         return;
-    if (!b->parent && !d->lost) {
+    /* Buffers of a runner go with it: none of them may come back after its successor took over. */
+    if (!b->parent && !d->lost && !d->ops->outlives_loss) {
         keep(d, b);
         return;
     }

@@ -47,6 +47,11 @@ kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err);
  * the index. */
 kw_code device_choose(const device_info *list, size_t n, const char *wanted, size_t *index, kw_error *err);
 
+/* Points the drivers' own caches at the folder where compiled programs are kept, unless the environment names others, and
+ * gives that folder; NULL if there is none. Caller frees. Opening and listing do the same: this is for who must know the
+ * places before a driver is loaded. */
+char *device_cache_folder(void);
+
 /* ---- an opened device ---- */
 
 typedef struct device device;

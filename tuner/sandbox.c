@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "device/device.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -174,9 +175,10 @@ static void add_folder(const char **list, size_t *n, char *path)
     list[(*n)++] = path;
 }
 
-/* The private folder, and PoCL's cache where PoCL will look for it. */
+/* The private folder, the cache of compiled programs, and PoCL's cache where PoCL will look for it. */
 static void restrict_files(void)
 {
+    char *programs = device_cache_folder(); /* first: it may say where PoCL's cache is */
     const char *temporary = getenv("TMPDIR"), *own = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
     const char *list[8];
@@ -191,6 +193,8 @@ static void restrict_files(void)
         add_folder(list, &n, made[0] = fs_join(xdg, "pocl"));
     else if (home && *home)
         add_folder(list, &n, made[0] = fs_join(home, ".cache/pocl"));
+    if (programs)
+        add_folder(list, &n, made[1] = programs);
     list[n] = NULL;
     sandbox_files_restrict(list);
     free(made[0]);
