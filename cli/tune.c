@@ -107,7 +107,7 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     json_set_int(o, "failed", (int64_t)r->failed);
     json_set_int(o, "stopped_early", (int64_t)r->stopped_early);
     json_set_number(o, "saved_ms", r->saved_ms);
-    json_set_int(o, "space", (int64_t)r->space_size);
+    json_set_int(o, "space", r->space_size < INT64_MAX ? (int64_t)r->space_size : INT64_MAX);
     json_set(j, "result", o);
     print_json_line(j);
 }
