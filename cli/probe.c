@@ -108,8 +108,9 @@ static kw_code run(const probe_cli *c, kw_error *err)
     else if (code == KW_OK)
         print_text(evaluator_device(e), &fact);
     if (code == KW_OK && probe_was_busy(&fact.figures))
-        log_warn("the same kernel's times differ by more than 10%%: the machine is busy, and no time is called implausible "
-                 "by these figures; measure again with --again when it is idle");
+        log_warn(
+            "the same kernel's times differ by more than 10%%: the machine is busy, and no time is called implausible "
+            "by these figures; measure again with --again when it is idle");
     evaluator_close(e);
     store_close(s);
     return code;
@@ -126,11 +127,12 @@ int cli_probe(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "how to start the worker"},
     };
-    const option_set set = {"probe", "[options]",
-                            "Measures what the device reaches at best: bandwidths, multiply-add rates, the cost of a launch, and how\n"
-                            "far apart two timings of the same kernel are. Results are compared with it; `kernwright tune` measures it\n"
-                            "by itself where the store has none. Takes some seconds, and the device to itself.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "probe", "[options]",
+        "Measures what the device reaches at best: bandwidths, multiply-add rates, the cost of a launch, and how\n"
+        "far apart two timings of the same kernel are. Results are compared with it; `kernwright tune` measures it\n"
+        "by itself where the store has none. Takes some seconds, and the device to itself.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

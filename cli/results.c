@@ -185,8 +185,7 @@ static void free_state(show_state *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
         shown *r = &s->rows[i];
-        char *texts[] = {r->task,   r->shape,         r->device, r->mode,
-                         r->method, r->template_name, r->config, r->limited_by};
+        char *texts[] = {r->task, r->shape, r->device, r->mode, r->method, r->template_name, r->config, r->limited_by};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
     }

@@ -15,6 +15,7 @@
 #define MAX_RUNS 32
 
 const double probe_length_ns[PROBE_LENGTHS] = {30e3, 300e3, 3e6};
+const char *const probe_fma_kernels[PROBE_FMA_KERNELS] = {"probe_fma_plain", "probe_fma_mad", "probe_fma_fma"};
 
 /* ---- arguments ---- */
 
@@ -75,7 +76,8 @@ static void keep_reading(device_probe *p, double ns)
 }
 
 /* Runs in a row; *ns is the shortest, 0 if there is no reading. */
-static kw_code row(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
+static kw_code row(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns,
+                   kw_error *err)
 {
     double t[MAX_RUNS + 1];
     *ns = 0;
@@ -97,7 +99,8 @@ static kw_code row(device_probe *p, device_program *program, const device_launch
     return code;
 }
 
-kw_code probe_fastest(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns, kw_error *err)
+kw_code probe_fastest(device_probe *p, device_program *program, const device_launch *l, size_t n, double *ns,
+                      kw_error *err)
 {
     kw_code code = row(p, program, l, 1, ns, err);
     if (code != KW_OK || *ns > LONG_RUN_NS)
@@ -121,8 +124,8 @@ kw_code probe_calibrate(device_probe *p, device_program *program, device_launch 
 /* ---- programs ---- */
 
 /* NULL if it does not build; then `why` says so. */
-static device_program *build(device_probe *p, const char *source, const char *options, const char *const *kernels, size_t n,
-                             device_build_info *info, kw_error *why)
+static device_program *build(device_probe *p, const char *source, const char *options, const char *const *kernels,
+                             size_t n, device_build_info *info, kw_error *why)
 {
     device_program *program;
     tell_alive(p);
@@ -180,7 +183,8 @@ static void compute_options(probe_type type, size_t elements, char *out, size_t 
 static kw_code build_compute(device_probe *p, probe_type type, kw_error *err)
 {
     static const size_t bytes[PROBE_TYPES] = {4, 8, 2};
-    static const char *const kernels[] = {"probe_fma"}, *const what[PROBE_TYPES] = {"f32 rate", "f64 rate", "f16 rate"};
+    static const double factor[PROBE_TYPES] = {1e-9, 1e-18, 6.2e-5};
+    static const char *const what[PROBE_TYPES] = {"f32 rate", "f64 rate", "f16 rate"};
     const device_limits *l = &p->d->info.limits;
     bool any = false;
     kw_error why;
@@ -195,7 +199,9 @@ static kw_code build_compute(device_probe *p, probe_type type, kw_error *err)
         char options[80];
         device_build_info info;
         compute_options(type, c->elements, options, sizeof options);
-        c->program = build(p, probe_compute_source, options, kernels, 1, &info, &why);
+        c->factor = factor[type];
+        c->n_kernels = type == PROBE_F16 ? 1 : PROBE_FMA_KERNELS;
+        c->program = build(p, probe_compute_source, options, probe_fma_kernels, c->n_kernels, &info, &why);
         c->group = l->is_cpu ? 1 : fitting_group(largest_group(p), &info);
         any = any || c->program;
         device_build_info_clear(&info);
@@ -323,21 +329,21 @@ void probe_close(device_probe *p)
 
 /* ---- rulers ---- */
 
-device_launch probe_fma_launch(device_probe *p, const probe_program *c, size_t groups_per_unit, device_arg *args)
+device_launch probe_fma_launch(device_probe *p, const probe_program *c, size_t kernel, size_t groups_per_unit,
+                               device_arg *args)
 {
     int64_t units = p->d->info.limits.compute_units;
     size_t groups = groups_per_unit * (units > 0 ? (size_t)units : 1);
     size_t most = p->bytes / (c->group * c->vector_bytes);
     args[0] = probe_buffer(p->to);
-    args[1] = probe_float(0.5f);
-    args[2] = probe_float(1.0f);
-    args[3] = probe_int(1);
-    return (device_launch){.kernel = "probe_fma",
+    args[1] = probe_float((float)c->factor);
+    args[2] = probe_int(1);
+    return (device_launch){.kernel = probe_fma_kernels[kernel],
                            .rank = 1,
                            .local = {c->group, 1, 1},
                            .groups = {groups < most ? groups : most, 1, 1},
                            .args = args,
-                           .n_args = 4};
+                           .n_args = 3};
 }
 
 static kw_code compute_ruler(device_probe *p, double ns, device_program **program, size_t *n_launches, kw_error *err)
@@ -346,13 +352,13 @@ static kw_code compute_ruler(device_probe *p, double ns, device_program **progra
     double got;
     if (!c->program)
         return kw_error_set(err, KW_FAILED, "there is no kernel for it");
-    p->ruler_launches[0] = probe_fma_launch(p, c, 4, p->ruler_args);
-    kw_code code = probe_calibrate(p, c->program, &p->ruler_launches[0], &p->ruler_args[3], ns, &got, err);
+    p->ruler_launches[0] = probe_fma_launch(p, c, 0, 4, p->ruler_args);
+    kw_code code = probe_calibrate(p, c->program, &p->ruler_launches[0], &p->ruler_args[2], ns, &got, err);
     /* The first trial that is long enough may be up to 64 times too long, or was disturbed: its ratio mends that. */
     for (int i = 0; code == KW_OK && got > 0 && i < 3; i++) {
         int32_t steps;
-        memcpy(&steps, p->ruler_args[3].bytes, sizeof steps);
-        p->ruler_args[3] = probe_int((int32_t)fmin(fmax(round(steps * ns / got), 1), MAX_STEPS));
+        memcpy(&steps, p->ruler_args[2].bytes, sizeof steps);
+        p->ruler_args[2] = probe_int((int32_t)fmin(fmax(round(steps * ns / got), 1), MAX_STEPS));
         code = probe_fastest(p, c->program, &p->ruler_launches[0], 4, &got, err);
     }
     *program = c->program;
@@ -390,8 +396,8 @@ static kw_code memory_ruler(device_probe *p, double ns, device_program **program
     return KW_OK;
 }
 
-kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
-                       size_t *n_launches, kw_error *err)
+kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program,
+                       const device_launch **launches, size_t *n_launches, kw_error *err)
 {
     *launches = p->ruler_launches;
     return kind == PROBE_COMPUTE ? compute_ruler(p, ns, program, n_launches, err)

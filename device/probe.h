@@ -34,8 +34,8 @@ typedef struct probe_noise {
 typedef struct probe_figures {
     /* bytes a second over buffers far larger than the last-level cache; a copy counts what it reads and writes */
     double copy, read, write;
-    double cache_copy, cache_read; /* the same within a cache */
-    double local_read;             /* of local memory, by all compute units together */
+    double cache_copy, cache_read;    /* the same within a cache */
+    double local_read;                /* of local memory, by all compute units together */
     double fma_f32, fma_f64, fma_f16; /* operations a second, a multiply-add being two */
     /* an empty kernel at best: by its event; one of many in a row, and one that is waited for, by the host's clock */
     double launch_event_ns, launch_batch_ns, launch_single_ns;
@@ -54,8 +54,8 @@ void probe_close(device_probe *p); /* NULL is fine */
 kw_code probe_measure(device_probe *p, probe_figures *out, kw_error *err);
 /* Launches of a kernel that together take about `ns`; *launches stays valid until the next call. KW_FAILED where there
  * is none, without a note. */
-kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program, const device_launch **launches,
-                       size_t *n_launches, kw_error *err);
+kw_code probe_ruler_of(device_probe *p, probe_ruler kind, double ns, device_program **program,
+                       const device_launch **launches, size_t *n_launches, kw_error *err);
 const char *probe_notes(const device_probe *p); /* lines of what could not be measured and why; "" if nothing */
 
 #endif

@@ -3,6 +3,8 @@
  * write to places that depend on an argument. */
 #include "device/probe_internal.h"
 
+/* clang-format off */
+
 /* probe_copy, probe_read and probe_write: a 16-byte word (eight of them) per work-item, neighbours side by side.
  * The chunk kernels suit CPUs: every work-item goes through a part of its own with wide vectors, `steps` times, each
  * time from a place a little further on. The cache kernels suit GPUs: work-items wander over a small buffer, away from
@@ -93,8 +95,25 @@ const char probe_memory_source[] =
     "        to[i] = sum;\n"
     "}\n";
 
-/* Eight independent chains of vectors hide the latency of a multiply-add; eight of each per step make the loop's own
- * cost small. */
+/* Eight sums of vectors hide the latency of a multiply-add; eight additions to each per step make the loop's own cost
+ * small. Each adds a multiple of the next one, so that no product stays the same; the factor is so small that rounding
+ * leaves all as they are. The same three times, since it depends on driver and device which is one instruction: an
+ * expression that may be contracted, mad() and fma(). */
+#define FMA_KERNEL(name, expression) \
+    "#define FMA(x, y) x = " expression ";\n" \
+    "kernel void " name "(global VEC *out, float factor, int steps)\n" \
+    "{\n" \
+    "    size_t i = get_global_id(0);\n" \
+    "    VEC a = (VEC)((REAL)factor);\n" \
+    "    VEC x0 = (VEC)((REAL)(float)(i & 15)), x1 = x0 + 1, x2 = x1 + 1, x3 = x2 + 1;\n" \
+    "    VEC x4 = x3 + 1, x5 = x4 + 1, x6 = x5 + 1, x7 = x6 + 1;\n" \
+    "    for (int s = 0; s < steps; s++) {\n" \
+    "        ALL ALL ALL ALL ALL ALL ALL ALL\n" \
+    "    }\n" \
+    "    out[i] = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7));\n" \
+    "}\n" \
+    "#undef FMA\n"
+
 const char probe_compute_source[] =
     "//fake: time_ns=1 ns_per_step=0.0005 noise=0.5\n"
     "#ifdef cl_khr_fp64\n"
@@ -103,23 +122,12 @@ const char probe_compute_source[] =
     "#ifdef cl_khr_fp16\n"
     "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
     "#endif\n"
-    "#ifdef PLAIN\n"
-    "#define FMA(x) x = x * a + b;\n"
-    "#else\n"
-    "#define FMA(x) x = mad(x, a, b);\n"
-    "#endif\n"
-    "#define ALL FMA(x0) FMA(x1) FMA(x2) FMA(x3) FMA(x4) FMA(x5) FMA(x6) FMA(x7)\n"
-    "kernel void probe_fma(global VEC *out, float factor, float term, int steps)\n"
-    "{\n"
-    "    size_t i = get_global_id(0);\n"
-    "    VEC a = (VEC)((REAL)factor), b = (VEC)((REAL)term);\n"
-    "    VEC x0 = (VEC)((REAL)(float)(i & 15)), x1 = x0 + b, x2 = x1 + b, x3 = x2 + b;\n"
-    "    VEC x4 = x3 + b, x5 = x4 + b, x6 = x5 + b, x7 = x6 + b;\n"
-    "    for (int s = 0; s < steps; s++) {\n"
-    "        ALL ALL ALL ALL ALL ALL ALL ALL\n"
-    "    }\n"
-    "    out[i] = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7));\n"
-    "}\n";
+    "#define ALL FMA(x0, x1) FMA(x1, x2) FMA(x2, x3) FMA(x3, x4) FMA(x4, x5) FMA(x5, x6) FMA(x6, x7) FMA(x7, x0)\n"
+    FMA_KERNEL("probe_fma_plain", "a * y + x")
+    "#ifndef PLAIN\n"
+    FMA_KERNEL("probe_fma_mad", "mad(a, y, x)")
+    FMA_KERNEL("probe_fma_fma", "fma(a, y, x)")
+    "#endif\n";
 
 /* Neighbours read neighbouring vectors, eight per step, one further on in every step. */
 const char probe_local_source[] =

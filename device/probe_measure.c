@@ -164,18 +164,25 @@ static kw_code gpu_cache(device_probe *p, probe_figures *f, kw_error *err)
 
 /* ---- arithmetic and local memory ---- */
 
-static const size_t groups_per_unit[] = {2, 4, 8, 16};
+/* Of a GPU; on a CPU every unit has a few work-items to itself, and more change nothing. */
+static const size_t groups_per_unit[] = {4, 2, 8, 16};
+
+static size_t n_occupancies(const device_probe *p)
+{
+    return on_cpu(p) ? 1 : sizeof groups_per_unit / sizeof *groups_per_unit;
+}
 
 static kw_code fma_rate(device_probe *p, probe_type type, const char *what, double *figure, kw_error *err)
 {
     kw_code code = KW_OK;
     for (size_t w = 0; w < PROBE_WIDTHS; w++) {
         const probe_program *c = &p->compute[type][w];
-        for (size_t i = 0; code == KW_OK && c->program && i < sizeof groups_per_unit / sizeof *groups_per_unit; i++) {
-            device_arg args[4];
-            device_launch l = probe_fma_launch(p, c, groups_per_unit[i], args);
+        const size_t n = c->program ? c->n_kernels * n_occupancies(p) : 0;
+        for (size_t i = 0; code == KW_OK && i < n; i++) {
+            device_arg args[3];
+            device_launch l = probe_fma_launch(p, c, i % c->n_kernels, groups_per_unit[i / c->n_kernels], args);
             double work = (double)(l.groups[0] * c->group * c->elements) * PROBE_FMA_STEP;
-            code = rate_of_steps(p, c->program, &l, &args[3], work, what, figure, err);
+            code = rate_of_steps(p, c->program, &l, &args[2], work, what, figure, err);
         }
     }
     return code;
@@ -186,7 +193,7 @@ static kw_code local_rate(device_probe *p, double *figure, kw_error *err)
     kw_code code = KW_OK;
     for (size_t w = 0; w < PROBE_WIDTHS; w++) {
         const probe_program *c = &p->local[w];
-        for (size_t i = 0; code == KW_OK && c->program && i < sizeof groups_per_unit / sizeof *groups_per_unit; i++) {
+        for (size_t i = 0; code == KW_OK && c->program && i < n_occupancies(p); i++) {
             size_t groups = groups_per_unit[i] * units(p), most = p->bytes / (c->group * c->vector_bytes);
             device_arg args[] = {probe_buffer(p->to), probe_float(0.01f), probe_int(1)};
             device_launch l = {"probe_local", 1, {c->group, 1, 1}, {groups < most ? groups : most, 1, 1}, args, 3};

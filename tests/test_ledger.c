@@ -162,8 +162,8 @@ static void noise_makes_ties(void **state)
     static const struct {
         double noise, slower; /* the leader's noise; the other's median over the leader's */
         bool tie;
-    } cases[] = {{0, 1.019, true},      {0, 1.021, false},     {0.001, 1.0049, true}, {0.001, 1.0051, false},
-                 {0.01, 1.0099, true},  {0.01, 1.0101, false}, {0.5, 1.049, true},    {0.5, 1.051, false}};
+    } cases[] = {{0, 1.019, true},     {0, 1.021, false},     {0.001, 1.0049, true}, {0.001, 1.0051, false},
+                 {0.01, 1.0099, true}, {0.01, 1.0101, false}, {0.5, 1.049, true},    {0.5, 1.051, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ledger l = LEDGER_INIT;
         measurement leader = summary(HASH_B, "events", 9, 90, 100, 120);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define assert_near(x, wanted, share) assert_true(fabs((x) - (wanted)) <= (share) * fabs(wanted))
+#define assert_near(x, wanted, share) assert_true(fabs((x) - (wanted)) <= (share)*fabs(wanted))
 
 /* ---- the device layer: the scripted device takes a known time for each work-item and step ---- */
 
@@ -88,11 +88,10 @@ static void rulers(void **state)
         device_program *program;
         const device_launch *launches;
         size_t n;
-        assert_int_equal(
-            probe_ruler_of(p, PROBE_COMPUTE, probe_length_ns[i], &program, &launches, &n, &err), KW_OK);
+        assert_int_equal(probe_ruler_of(p, PROBE_COMPUTE, probe_length_ns[i], &program, &launches, &n, &err), KW_OK);
         assert_int_equal(n, 1);
         int32_t steps;
-        memcpy(&steps, launches[0].args[3].bytes, sizeof steps);
+        memcpy(&steps, launches[0].args[2].bytes, sizeof steps);
         double items = (double)(launches[0].groups[0] * launches[0].local[0]);
         assert_near(items * steps * 0.0005, probe_length_ns[i], 0.05);
         assert_int_equal(probe_ruler_of(p, PROBE_MEMORY, probe_length_ns[i], &program, &launches, &n, &err), KW_OK);
@@ -243,7 +242,8 @@ typedef struct judged {
     probe_case c;
 } judged;
 
-static judged *judge_types(const char *task_name, const char *types, const char *dims, const device_limits *l, bool cold)
+static judged *judge_types(const char *task_name, const char *types, const char *dims, const device_limits *l,
+                           bool cold)
 {
     judged *x = mem_calloc(1, sizeof *x);
     kw_error err;
@@ -391,9 +391,9 @@ static void element_types(void **state)
     static const struct {
         const char *types, *dims, *limit, *floor; /* NULL: not known */
     } cases[] = {
-        {"T=f32,ACC=f32", "N=4096", "fma", "fma"},     {"T=f64,ACC=f64", "N=4096", "fma", "fma"},
-        {"T=f32,ACC=f64", "N=4096", NULL, "cache"},    {"T=f16,ACC=f32", "N=4096", NULL, "cache"},
-        {"T=i32,ACC=f32", "N=4096", NULL, "cache"},    {"T=f16,ACC=f32", "N=8", "launch", "cache"},
+        {"T=f32,ACC=f32", "N=4096", "fma", "fma"},  {"T=f64,ACC=f64", "N=4096", "fma", "fma"},
+        {"T=f32,ACC=f64", "N=4096", NULL, "cache"}, {"T=f16,ACC=f32", "N=4096", NULL, "cache"},
+        {"T=i32,ACC=f32", "N=4096", NULL, "cache"}, {"T=f16,ACC=f32", "N=8", "launch", "cache"},
     };
     judged x = {.t = typed_task(), .f = some_figures()};
     x.c = (probe_case){.figures = &x.f, .limits = &gpu, .t = x.t, .types = &x.types, .shape = &x.shape, .cold = true};

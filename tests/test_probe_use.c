@@ -77,8 +77,8 @@ static void measured_once(void **state)
 static void facts_that_do_not_count(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"{\"version\":99,\"figures\":{}}", "{\"figures\":{}}", "{\"version\":1}", "nonsense",
-                                        "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":-1}}"};
+    static const char *const texts[] = {"{\"version\":99,\"figures\":{}}", "{\"figures\":{}}", "{\"version\":1}",
+                                        "nonsense", "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":-1}}"};
     device_info d = {.spec = "fake:1", .key = "a/b/c/4", .driver = "1.2"};
     store *s = memory_store();
     probe_fact fact;
@@ -90,7 +90,8 @@ static void facts_that_do_not_count(void **state)
         assert_false(found);
     }
     assert_int_equal(
-        store_set_fact(s, "probe fake a/b/c/4 1.2", "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":7}}", &err), KW_OK);
+        store_set_fact(s, "probe fake a/b/c/4 1.2", "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":7}}", &err),
+        KW_OK);
     assert_int_equal(probe_find(s, &d, &fact, &found, &err), KW_OK);
     assert_true(found && fact.figures.copy == 7);
     strcpy(d.driver, "1.3");
@@ -279,9 +280,9 @@ int main(int argc, char **argv)
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measured_once),     cmocka_unit_test(facts_that_do_not_count),
-        cmocka_unit_test(impossible_times),  cmocka_unit_test(all_impossible),
-        cmocka_unit_test(without_figures),   cmocka_unit_test(one_configuration),
+        cmocka_unit_test(measured_once),       cmocka_unit_test(facts_that_do_not_count),
+        cmocka_unit_test(impossible_times),    cmocka_unit_test(all_impossible),
+        cmocka_unit_test(without_figures),     cmocka_unit_test(one_configuration),
         cmocka_unit_test(what_stopping_saves),
     };
     return cmocka_run_group_tests_name("probe_use", tests, NULL, NULL);

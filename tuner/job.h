@@ -109,7 +109,7 @@ typedef struct job_record {
     double device_ms;                            /* of these, waiting for the device at work for the candidate */
     int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
     size_t cases_passed;
-    double worst_error; /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
+    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
     probe_figures *probe; /* of JOB_PROBE; else NULL */
 } job_record;
 

@@ -165,7 +165,8 @@ const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_e
     for (size_t i = 0; fastest && i < l->n; i++) {
         const ledger_entry *e = &l->entries[i];
         if (can_win(e, usable, cookie) && e->time.lo <= fastest->time.hi &&
-            e->time.median <= tie_share(fastest) * fastest->time.median && strcmp(e->source_hash, winner->source_hash) < 0)
+            e->time.median <= tie_share(fastest) * fastest->time.median &&
+            strcmp(e->source_hash, winner->source_hash) < 0)
             winner = e;
     }
     return winner;

@@ -161,7 +161,8 @@ probe_limit probe_floor_of(const probe_case *c, const char *source)
     }
     rate_kind kind = kind_of(c);
     if (kind != RATE_OTHER && !may_use_matrix_units(source))
-        take_longer(&floor, share * ratio_ns(task_flops(c->t, c->types, c->shape), kind == RATE_F32 ? f->fma_f32 : f->fma_f64),
+        take_longer(&floor,
+                    share * ratio_ns(task_flops(c->t, c->types, c->shape), kind == RATE_F32 ? f->fma_f32 : f->fma_f64),
                     "fma");
     return floor;
 }

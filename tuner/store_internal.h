@@ -22,15 +22,15 @@ kw_code store_run(store *s, const char *sql, const char *doing, kw_error *err);
  * One table serves the database and the text of results: same names, same order. "extra" is apart. */
 
 typedef enum store_kind {
-    STORE_TEXT,    /* char *; NULL: absent */
-    STORE_JSON,    /* char *, the text of an object */
-    STORE_VERSION, /* int */
-    STORE_INT,     /* int64_t */
-    STORE_REAL,    /* double; one that is not finite is kept as infinity */
+    STORE_TEXT,     /* char *; NULL: absent */
+    STORE_JSON,     /* char *, the text of an object */
+    STORE_VERSION,  /* int */
+    STORE_INT,      /* int64_t */
+    STORE_REAL,     /* double; one that is not finite is kept as infinity */
     STORE_POSITIVE, /* double; absent unless it is greater than 0 */
-    STORE_COUNT,   /* size_t: number of samples behind the times; 0: absent */
-    STORE_TIME,    /* double; absent when the count is 0 */
-    STORE_SAMPLES, /* samples_ns and n_samples */
+    STORE_COUNT,    /* size_t: number of samples behind the times; 0: absent */
+    STORE_TIME,     /* double; absent when the count is 0 */
+    STORE_SAMPLES,  /* samples_ns and n_samples */
     STORE_OUTCOME,
     STORE_STAGE,
     STORE_VERIFIED
