@@ -267,7 +267,9 @@ static kw_code probe_device(const tune_cli *c, evaluator *e, store *s, probe_fac
     const probe_figures *f = o->probe;
     log_info("probe: copy %.4g GB/s, f32 %.4g GFLOP/s, A/A noise %.2g%% at 300 us%s", f->copy / 1e9, f->fma_f32 / 1e9,
              100 * probe_noise_of(f, 3e5),
-             probe_was_busy(f) ? "; made on a busy machine, so that nothing is called implausible by it" : "");
+             probe_was_busy(f)
+                 ? "; made on a busy machine: nothing is implausible by it, `kernwright probe --again` mends that"
+                 : "");
     return KW_OK;
 }
 

@@ -29,9 +29,9 @@ static void alive(void *cookie)
 
 static probe_figures figures_of(const char *spec, char *notes, size_t size)
 {
-    device *d;
-    device_probe *p;
-    probe_figures f;
+    device *d = NULL;
+    device_probe *p = NULL;
+    probe_figures f = {.copy = 0};
     kw_error err;
     if (device_open(spec, &d, &err) != KW_OK || probe_open(d, alive, NULL, &p, &err) != KW_OK ||
         probe_measure(p, &f, &err) != KW_OK)

@@ -44,7 +44,7 @@ json *probe_figures_to_json(const probe_figures *f)
 {
     json *o = json_new_object(), *noise = json_new_array();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        double x = *(const double *)((const char *)f + members[i].offset);
+        double x = *(const double *)(const void *)((const char *)f + members[i].offset);
         if (x > 0)
             json_set_number(o, members[i].name, x);
     }
