@@ -12,6 +12,9 @@ static const device_ops *const back_ends[] = {&device_opencl, &device_fake};
 
 #define N_BACK_ENDS (sizeof back_ends / sizeof back_ends[0])
 
+#define MOST_KEPT 512                       /* freed buffers */
+#define MOST_KEPT_BYTES ((uint64_t)4 << 30) /* of them all; less on a device with little memory */
+
 /* ---- discovery ---- */
 
 kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err)
@@ -123,6 +126,56 @@ static bool may_release(const device *d)
     return !d->lost || d->ops->outlives_loss;
 }
 
+/* ---- freed buffers ---- */
+
+/* Gives those that were freed first back to the driver, until so much is left. */
+static void drop_kept(device *d, size_t most, uint64_t most_bytes)
+{
+    device_buffer **at = &d->kept;
+    size_t n = 0;
+    uint64_t bytes = 0;
+    for (; *at && n < most && bytes + (*at)->bytes <= most_bytes; at = &(*at)->next) {
+        n++;
+        bytes += (*at)->bytes;
+    }
+    device_buffer *b = *at;
+    *at = NULL;
+    while (b) {
+        device_buffer *next = b->next;
+        if (!d->lost)
+            d->ops->free_buffer(d, b);
+        free(b);
+        b = next;
+    }
+    d->n_kept = n;
+    d->kept_bytes = bytes;
+}
+
+static void keep(device *d, device_buffer *b)
+{
+    uint64_t most = (uint64_t)d->info.limits.global_mem_bytes / 8;
+    b->next = d->kept;
+    d->kept = b;
+    d->n_kept++;
+    d->kept_bytes += b->bytes;
+    drop_kept(d, MOST_KEPT, most < MOST_KEPT_BYTES ? most : MOST_KEPT_BYTES);
+}
+
+static device_buffer *take_kept(device *d, size_t bytes)
+{
+    for (device_buffer **at = &d->kept; *at; at = &(*at)->next) {
+        device_buffer *b = *at;
+        if (b->bytes != bytes)
+            continue;
+        *at = b->next;
+        b->next = NULL;
+        d->n_kept--;
+        d->kept_bytes -= bytes;
+        return b;
+    }
+    return NULL;
+}
+
 /* ---- opening ---- */
 
 kw_code device_open(const char *spec, device **out, kw_error *err)
@@ -150,6 +203,7 @@ void device_close(device *d)
 {
     if (!d)
         return;
+    drop_kept(d, 0, 0);
     if (may_release(d))
         d->ops->close(d);
     free(d);
@@ -172,11 +226,22 @@ device_buffer *device_alloc(device *d, size_t bytes, kw_error *err)
     device_fault before;
     if (!begin(d, &before, err))
         return NULL;
-    device_buffer *b = mem_calloc(1, sizeof *b);
+    device_buffer *b = take_kept(d, bytes);
+    if (b) {
+        end(d, before, KW_OK);
+        return b;
+    }
+    b = mem_calloc(1, sizeof *b);
     b->bytes = bytes;
     kw_code code = bytes > 0
                        ? d->ops->alloc(d, b, err)
                        : device_fail(d, DEVICE_FAULT_MEMORY, err, KW_BAD_INPUT, "a buffer of 0 bytes was asked for");
+    if (code != KW_OK && d->fault == DEVICE_FAULT_MEMORY && d->n_kept > 0) {
+        drop_kept(d, 0, 0);
+        d->fault = DEVICE_FAULT_NONE;
+        kw_error_clear(err);
+        code = d->ops->alloc(d, b, err);
+    }
     if (end(d, before, code) != KW_OK) {
         free(b);
         return NULL;
@@ -188,6 +253,10 @@ void device_free(device *d, device_buffer *b)
 {
     if (!b || b->n_views > 0)
         return;
+    if (!b->parent && !d->lost && !d->ops->outlives_loss) {
+        keep(d, b);
+        return;
+    }
     if (may_release(d))
         d->ops->free_buffer(d, b);
     if (b->parent)
@@ -289,6 +358,64 @@ kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buff
     if (code == KW_OK && bytes > 0)
         code = d->ops->compare(d, a, a_offset, b, b_offset, bytes, n_different, first, err);
     return end(d, before, code);
+}
+
+/* ---- looking at results where they are ---- */
+
+bool device_can_check(device *d)
+{
+    return !d->lost && d->ops->can_check && d->ops->can_check(d);
+}
+
+static kw_code check_one(device *d, const device_check *k, kw_error *err)
+{
+    /* Elements are read as words of 4 bytes, and so the last one may reach over the end. */
+    size_t bytes = k->kind == DEVICE_CHECK_CLOSE ? k->bytes + (4 - k->bytes % 4) % 4 : k->bytes;
+    kw_code code = check_range(d, k->a, k->a_offset, bytes, "check", err);
+    if (code == KW_OK && k->kind != DEVICE_CHECK_FILLED)
+        code = check_range(d, k->b, k->b_offset, bytes, "check against", err);
+    if (code == KW_OK && k->kind != DEVICE_CHECK_FILLED && (k->a_offset % 4 || k->b_offset % 4))
+        code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                           "check: offsets %zu and %zu are not multiples of 4", k->a_offset, k->b_offset);
+    return code;
+}
+
+kw_code device_check_all(device *d, device_check *checks, size_t n, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < n && code == KW_OK; i++)
+        code = check_one(d, &checks[i], err);
+    if (code == KW_OK && n > 0)
+        code = d->ops->check_all(d, checks, n, err);
+    return end(d, before, code);
+}
+
+kw_code device_gather(device *d, device_buffer *b, size_t offset, size_t size, const uint64_t *index, size_t n,
+                      void *out, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    kw_code code = check_range(d, b, offset, 0, "gather", err);
+    for (size_t i = 0; i < n && code == KW_OK; i++)
+        if (index[i] >= (b->bytes - offset) / size)
+            code = device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_BAD_INPUT,
+                               "gather: element %llu is outside a buffer of %zu bytes", (unsigned long long)index[i],
+                               b->bytes);
+    if (code == KW_OK && n > 0)
+        code = d->ops->gather(d, b, offset, size, index, n, out, err);
+    return end(d, before, code);
+}
+
+kw_code device_hide(device *d, device_buffer *b, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    return end(d, before, d->ops->hide(d, b, err));
 }
 
 /* ---- programs ---- */

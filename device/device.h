@@ -97,8 +97,11 @@ const device_info *device_describe(const device *d);
 device_fault device_last_fault(const device *d); /* of the last call that failed */
 const char *device_fault_name(device_fault f);   /* "none", "build", "does_not_fit", "memory", "launch", "lost" */
 
-/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done unless said otherwise. A range
- * that is not inside its buffer is KW_BAD_INPUT and never reaches the driver. */
+/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done, but for copy and fill: these may
+ * be under way when they return, and whatever comes after them sees their result. A range that is not inside its buffer
+ * is KW_BAD_INPUT and never reaches the driver.
+ * Freed buffers are kept for the next request of their size, within an eighth of the device's memory: a driver takes
+ * milliseconds for a large one. Contents are arbitrary, like those of any new buffer. */
 device_buffer *device_alloc(device *d, size_t bytes, kw_error *err); /* NULL on failure */
 void device_free(device *d, device_buffer *b);
 kw_code device_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
@@ -110,6 +113,37 @@ kw_code device_fill(device *d, device_buffer *b, size_t offset, size_t bytes, un
  * first; on a CPU device compared by the host, on a GPU by a kernel of ours. Offsets are multiples of 4. */
 kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
                        uint64_t *n_different, uint64_t *first, kw_error *err);
+
+/* ---- looking at results where they are ---- */
+
+/* One range to look at. A check is a screen: without doubt all is well; with doubt the caller looks closer by itself. */
+typedef struct device_check {
+    enum {
+        DEVICE_CHECK_FILLED, /* every byte of a is `byte` */
+        DEVICE_CHECK_SAME,   /* a and b hold the same bytes; offsets are multiples of 4 */
+        DEVICE_CHECK_CLOSE   /* |a - b| <= relative |b| + absolute for every element of `type`, both 0 or integers: the
+                                same bits. b is hidden; offsets are multiples of 4, and up to 3 bytes behind both
+                                ranges belong to their buffers too */
+    } kind;
+    device_buffer *a, *b;
+    size_t a_offset, b_offset, bytes;
+    unsigned char byte;
+    dtype type;
+    double relative, absolute;
+    /* results */
+    bool doubt;
+    double worst; /* CLOSE, without doubt: the largest |a - b| over its bound */
+} device_check;
+
+/* Can this device do so? Where it cannot (host memory, fake devices) the following three are not to be called. */
+bool device_can_check(device *d);
+kw_code device_check_all(device *d, device_check *checks, size_t n, kw_error *err);
+/* Fetches element index[i] of `size` bytes (1, 2, 4 or 8) each, counted from `offset`, into out[], packed. */
+kw_code device_gather(device *d, device_buffer *b, size_t offset, size_t size, const uint64_t *index, size_t n,
+                      void *out, kw_error *err);
+/* Changes the contents (whole words of 4 bytes) so that a kernel which finds them cannot make use of them:
+ * device_check_all undoes it while it compares. Once more restores them. */
+kw_code device_hide(device *d, device_buffer *b, kw_error *err);
 
 /* A view: a tensor with guard bands is one allocation; kernels get the inner part as a buffer of its own
  * (clCreateSubBuffer). `offset` is a multiple of device_view_alignment. A view of a view is a view of the whole. Free
@@ -152,6 +186,7 @@ struct device_buffer {
     size_t bytes;
     size_t n_views; /* alive, of this buffer */
     void *handle;
+    device_buffer *next; /* in the list of freed ones */
 };
 
 struct device_program {
@@ -188,7 +223,8 @@ double device_event_ns(uint64_t start, uint64_t end);
 /* device.c has checked: the device is not lost, ranges lie inside buffers, views are aligned, `b` is not NULL. */
 typedef struct device_ops {
     const char *name; /* first part of the spec */
-    bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver */
+    bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver. Freed
+                           buffers are not kept */
     /* Appends to a list that realloc() grows. */
     kw_code (*list)(device_info **list, size_t *n, strb *note, kw_error *err);
     /* Fills base->state and base->info; the spec starts with `name` and a colon. */
@@ -203,6 +239,12 @@ typedef struct device_ops {
     kw_code (*fill)(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err);
     kw_code (*compare)(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
                        uint64_t *n_different, uint64_t *first, kw_error *err);
+    /* Optional, all four or none. */
+    bool (*can_check)(device *d);
+    kw_code (*check_all)(device *d, device_check *checks, size_t n, kw_error *err);
+    kw_code (*gather)(device *d, device_buffer *b, size_t offset, size_t size, const uint64_t *index, size_t n,
+                      void *out, kw_error *err);
+    kw_code (*hide)(device *d, device_buffer *b, kw_error *err);
     size_t (*view_alignment)(const device *d);
     kw_code (*view)(device *d, device_buffer *b, kw_error *err); /* b->parent, offset, bytes are set */
     kw_code (*build)(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
@@ -222,6 +264,10 @@ struct device {
     device_fault fault;
     bool lost;   /* a fault DEVICE_FAULT_LOST has happened */
     void *state; /* the back end's */
+    /* Freed buffers that are kept, the one freed last first. */
+    device_buffer *kept;
+    size_t n_kept;
+    uint64_t kept_bytes;
 };
 
 extern const device_ops device_opencl, device_fake;

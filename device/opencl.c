@@ -12,6 +12,7 @@
 
 static void release(opencl *o)
 {
+    opencl_checker_free(o->checker);
     if (o->compare_result)
         clReleaseMemObject(o->compare_result);
     if (o->compare_kernel)
@@ -42,6 +43,15 @@ static kw_code create(opencl *o, cl_int *code)
     return *code == CL_SUCCESS ? KW_OK : KW_ENVIRONMENT;
 }
 
+/* A CPU device shares the host's memory, and a kernel that runs there can write anywhere: the host compares. */
+static bool compares_on_device(const device_info *info)
+{
+    const char *wanted = getenv("KERNWRIGHT_COMPARE");
+    if (wanted && strcmp(wanted, "device") == 0)
+        return true;
+    return !info->limits.is_cpu && !(wanted && strcmp(wanted, "host") == 0);
+}
+
 static kw_code open_device(const char *spec, device *d, kw_error *err)
 {
     opencl *o = mem_calloc(1, sizeof *o);
@@ -62,6 +72,7 @@ static kw_code open_device(const char *spec, device *d, kw_error *err)
     o->alignment = bits / 8;
     o->verbose_builds = opencl_has_extension(o->id, "cl_nv_compiler_options");
     o->local_is_static = o->verbose_builds;
+    o->compares_on_device = compares_on_device(&d->info);
     o->events_in_ns = strcasecmp(d->info.platform, "Apple") != 0;
     d->state = o;
     return KW_OK;
@@ -89,6 +100,10 @@ const device_ops device_opencl = {
     .copy = opencl_copy,
     .fill = opencl_fill,
     .compare = opencl_compare,
+    .can_check = opencl_can_check,
+    .check_all = opencl_check_all,
+    .gather = opencl_gather,
+    .hide = opencl_hide,
     .view_alignment = view_alignment,
     .view = opencl_view,
     .build = opencl_build,

@@ -14,6 +14,8 @@
 
 #include "device/device.h"
 
+typedef struct opencl_checker opencl_checker;
+
 /* An open device: device.state. */
 typedef struct opencl {
     cl_platform_id platform;
@@ -28,6 +30,8 @@ typedef struct opencl {
     cl_program compare_program;        /* made when first needed */
     cl_kernel compare_kernel;
     cl_mem compare_result;
+    bool compares_on_device; /* by kernels of ours; else the host does, over mapped memory */
+    opencl_checker *checker; /* made when first needed */
 } opencl;
 
 typedef struct opencl_kernel {
@@ -99,6 +103,15 @@ kw_code opencl_compare_mapped(device *d, device_buffer *a, size_t a_offset, devi
 kw_code opencl_compare_by_kernel(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset,
                                  size_t bytes, size_t words_per_launch, uint64_t *n_different, uint64_t *first,
                                  kw_error *err);
+
+/* ---- opencl_check.c: the optional operations of device_ops, where the device compares ---- */
+
+bool opencl_can_check(device *d); /* builds the kernels at the first call */
+void opencl_checker_free(opencl_checker *c);
+kw_code opencl_check_all(device *d, device_check *checks, size_t n, kw_error *err);
+kw_code opencl_gather(device *d, device_buffer *b, size_t offset, size_t size, const uint64_t *index, size_t n,
+                      void *out, kw_error *err);
+kw_code opencl_hide(device *d, device_buffer *b, kw_error *err);
 
 /* ---- opencl_program.c, opencl_log.c ---- */
 

@@ -145,7 +145,7 @@ kw_code opencl_compare_mapped(device *d, device_buffer *a, size_t a_offset, devi
 kw_code opencl_compare(device *d, device_buffer *a, size_t a_offset, device_buffer *b, size_t b_offset, size_t bytes,
                        uint64_t *n_different, uint64_t *first, kw_error *err)
 {
-    if (d->info.limits.is_cpu)
+    if (!opencl_of(d)->compares_on_device)
         return opencl_compare_mapped(d, a, a_offset, b, b_offset, bytes, n_different, first, err);
     return opencl_compare_by_kernel(d, a, a_offset, b, b_offset, bytes, WORDS_PER_LAUNCH, n_different, first, err);
 }

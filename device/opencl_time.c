@@ -9,6 +9,13 @@
 
 #define HOST_SLACK_NS 1e6 /* host and device clocks run apart a little */
 
+/* Fills and copies may still be under way: they must neither overlap nor precede what is timed. */
+static kw_code settle(device *d, kw_error *err)
+{
+    cl_int code = clFinish(opencl_of(d)->plain);
+    return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "preparing what is timed");
+}
+
 /* START to END of one command, 0 if there is no telling. */
 static double event_time(cl_event event)
 {
@@ -38,7 +45,7 @@ kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, 
     opencl *o = opencl_of(d);
     cl_event *events = mem_calloc(n_runs, n_launches * sizeof(cl_event));
     size_t launched = 0;
-    kw_code result = KW_OK;
+    kw_code result = settle(d, err);
     int64_t begin = clock_now_ns();
     for (size_t i = 0; result == KW_OK && i < n_runs; i++) {
         const device_launch *launches = set(i, cookie);
@@ -83,7 +90,7 @@ static kw_code time_one_batch(device *d, device_program *p, device_launch_set se
 kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
                           size_t per_batch, size_t n_batches, double *ns, kw_error *err)
 {
-    kw_code result = KW_OK;
+    kw_code result = settle(d, err);
     for (size_t i = 0; result == KW_OK && i < n_batches; i++)
         result = time_one_batch(d, p, set, cookie, n_launches, i * per_batch, per_batch, &ns[i], err);
     return result;

@@ -19,6 +19,8 @@ typedef struct script {
     size_t last_n, last_per_batch;
     size_t used[16]; /* runs per set in the last row; the probe is number 15 */
     size_t probe_position, total;
+    size_t all_runs; /* in rows of events */
+    double expected_ns;
 } script;
 
 static device_launch launches[16];
@@ -45,6 +47,7 @@ static kw_code time_events(device *d, device_program *p, device_launch_set set, 
     (void)err;
     s->event_rows++;
     s->last_n = n_runs;
+    s->all_runs += n_runs;
     count_runs(s, set, cookie, n_runs);
     for (size_t i = 0; i < n_runs; i++)
         ns[i] = i > 0 && i <= s->bad_readings ? 0 : s->run_ns + s->overhead_ns + (i == 0 ? s->first_ns : 0) + (double)i;
@@ -85,6 +88,7 @@ static timing_result measure(script *s, const job_timing *policy, size_t n_sets,
                       .n_sets = n_sets,
                       .probe = &launches[15],
                       .n_launches = 1,
+                      .expected_ns = s->expected_ns,
                       .restore = restore,
                       .cookie = s};
     for (size_t i = 0; i < n_sets; i++)
@@ -104,15 +108,40 @@ static void test_long_runs_by_events(void **state)
     assert_int_equal(r.method, TIMING_EVENTS);
     assert_int_equal(r.n, 7);
     assert_int_equal(r.n_dropped, 0);
-    for (size_t i = 0; i < r.n; i++)
-        assert_true(r.samples[i] == 2e6 + 1 + (double)i); /* in order, without the first run */
-    assert_int_equal(s.last_n, 8);
-    assert_int_equal(s.probe_position, 7);
+    assert_true(r.samples[0] == 2e6 + 1); /* the second of two, then a row without its first run */
+    for (size_t i = 1; i < r.n; i++)
+        assert_true(r.samples[i] == 2e6 + (double)i);
+    assert_int_equal(s.event_rows, 3); /* one run by itself, two, seven */
+    assert_int_equal(s.last_n, 7);
+    assert_int_equal(s.probe_position, 6);
     assert_int_equal(s.used[15], 1);
-    assert_int_equal(r.row_runs, 7);
-    assert_int_equal(s.used[0] + s.used[1] + s.used[2], 7);
+    assert_int_equal(r.row_runs, 6);
+    assert_int_equal(s.used[0] + s.used[1] + s.used[2], 6);
     assert_int_equal(s.used[2], 2);
     assert_int_equal(s.restores, s.event_rows);
+    free(r.samples);
+}
+
+static void test_few_runs_of_what_has_run_before(void **state)
+{
+    (void)state;
+    script s = {.run_ns = 3e6, .expected_ns = 3.1e6};
+    job_timing policy = {0};
+    timing_result r = measure(&s, &policy, 1, KW_OK);
+    assert_int_equal(r.n, 5);
+    assert_int_equal(s.event_rows, 2);
+    assert_int_equal(s.all_runs, 7); /* two of them discarded */
+    free(r.samples);
+    /* What was expected decides nothing else: the method follows from what the device says. */
+    s = (script){.run_ns = 5000, .expected_ns = 9e6};
+    r = measure(&s, &policy, 1, KW_OK);
+    assert_int_equal(r.method, TIMING_BATCH);
+    free(r.samples);
+    /* Warming up does not show in a run of 100 ms: all count. */
+    s = (script){.run_ns = 1e8, .expected_ns = 1e8};
+    r = measure(&s, &policy, 1, KW_OK);
+    assert_int_equal(r.n, 5);
+    assert_int_equal(s.all_runs, 5);
     free(r.samples);
 }
 
@@ -168,19 +197,25 @@ static void test_method_asked_for(void **state)
 static void test_hopeless_is_stopped(void **state)
 {
     (void)state;
-    script s = {.run_ns = 9e6};
+    script s = {.run_ns = 9e6, .expected_ns = 9e6};
     job_timing policy = {.hopeless_ns = 4e6};
     timing_result r = measure(&s, &policy, 2, KW_OK);
     assert_true(r.stopped_early);
     assert_int_equal(r.n, 2);
     assert_int_equal(s.used[15], 1); /* its result is checked all the same */
-    assert_int_equal(r.row_runs, 0);
-    assert_int_equal(s.total, 1);
+    assert_int_equal(r.row_runs, 1);
+    assert_int_equal(s.all_runs, 2); /* and nothing else was run */
     free(r.samples);
+    s.expected_ns = 0;
     policy.hopeless_ns = 10e6;
     r = measure(&s, &policy, 2, KW_OK);
     assert_false(r.stopped_early);
-    assert_int_equal(r.n, 7);
+    assert_int_equal(r.n, 5);
+    free(r.samples);
+    /* Slow only at first: both readings have to say so. */
+    s = (script){.run_ns = 9e6, .first_ns = 5e6, .expected_ns = 9e6};
+    r = measure(&s, &policy, 2, KW_OK);
+    assert_false(r.stopped_early);
     free(r.samples);
     s.run_ns = 9000;
     policy.hopeless_ns = 4000;
@@ -195,10 +230,11 @@ static void test_time_is_bounded(void **state)
 {
     (void)state;
     script s = {.run_ns = 1e9};
-    job_timing policy = {.min_samples = 50, .max_ns = 5000000000};
+    job_timing policy = {.min_samples = 50, .max_ns = 5100000000};
     timing_result r = measure(&s, &policy, 1, KW_OK);
     assert_int_equal(r.n, 5);
-    assert_int_equal(s.event_rows, 2); /* a run of a second is its own estimate */
+    assert_int_equal(s.event_rows, 3);
+    assert_int_equal(s.all_runs, 6);
     free(r.samples);
     policy.max_ns = 1;
     r = measure(&s, &policy, 1, KW_OK);
@@ -213,8 +249,8 @@ static void test_readings_that_are_none(void **state)
     job_timing policy = {.min_samples = 7};
     timing_result r = measure(&s, &policy, 1, KW_OK);
     assert_int_equal(r.method, TIMING_EVENTS);
-    assert_int_equal(r.n, 5);
-    assert_int_equal(r.n_dropped, 2);
+    assert_int_equal(r.n, 4);
+    assert_int_equal(r.n_dropped, 3); /* one of them in the row before */
     free(r.samples);
     /* A timer that mostly runs backwards: the host's clock instead, unless events were asked for. */
     s.bad_readings = 6;
@@ -230,9 +266,13 @@ static void test_readings_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_runs_by_events),        cmocka_unit_test(test_more_samples_of_short_runs),
-        cmocka_unit_test(test_very_short_runs_in_batches), cmocka_unit_test(test_method_asked_for),
-        cmocka_unit_test(test_hopeless_is_stopped),        cmocka_unit_test(test_time_is_bounded),
+        cmocka_unit_test(test_long_runs_by_events),
+        cmocka_unit_test(test_few_runs_of_what_has_run_before),
+        cmocka_unit_test(test_more_samples_of_short_runs),
+        cmocka_unit_test(test_very_short_runs_in_batches),
+        cmocka_unit_test(test_method_asked_for),
+        cmocka_unit_test(test_hopeless_is_stopped),
+        cmocka_unit_test(test_time_is_bounded),
         cmocka_unit_test(test_readings_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,17 @@ static int start(void **state)
     return 0;
 }
 
+/* The same with the comparisons on the device, as on a GPU. */
+static int start_on_device(void **state)
+{
+    setenv("KERNWRIGHT_COMPARE", "device", 1);
+    setenv("KERNWRIGHT_RUNNER", "never", 1);
+    int result = start(state);
+    unsetenv("KERNWRIGHT_COMPARE");
+    unsetenv("KERNWRIGHT_RUNNER");
+    return result;
+}
+
 static int end(void **state)
 {
     fixture *f = *state;
@@ -168,6 +179,27 @@ static void test_one_element_against_the_trusted_output(void **state)
     job_record_clear(&r);
 }
 
+/* Buffers come back from the candidate before, with its right results in them. */
+static void test_nothing_is_left_from_the_candidate_before(void **state)
+{
+    for (int sampled = 0; sampled < 2; sampled++) {
+        job_record r;
+        for (int i = 0; i < 2; i++) {
+            assert_true(evaluate(*state, "const", SUM STORE, sampled == 1, &r));
+            assert_int_equal(r.outcome, OUTCOME_OK);
+            job_record_clear(&r);
+        }
+        assert_true(evaluate(*state, "const", "if (M > 1000) " STORE, sampled == 1, &r));
+        assert_int_equal(r.outcome, OUTCOME_WRONG);
+        assert_non_null(strstr(r.detail, "63 of 63 compared elements wrong, 63 of them never written"));
+        job_record_clear(&r);
+        assert_true(evaluate(*state, "const", SUM "if (M < 90 || i != 50 || j != 60) " STORE, sampled == 1, &r));
+        assert_int_equal(r.outcome, OUTCOME_WRONG);
+        assert_non_null(strstr(r.detail, " compared elements wrong, 1 of them never written"));
+        job_record_clear(&r);
+    }
+}
+
 static void test_crash(void **state)
 {
     job_record r;
@@ -183,6 +215,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return test_worker_main(argc, argv);
 #define WITH_WORKER(test) cmocka_unit_test_setup_teardown(test, start, end)
+#define ON_DEVICE(test) \
+    { \
+#test " on the device", test, start_on_device, end, NULL \
+    }
     const struct CMUnitTest tests[] = {
         WITH_WORKER(test_right),
         WITH_WORKER(test_right_in_another_order),
@@ -191,6 +227,14 @@ int main(int argc, char **argv)
         WITH_WORKER(test_surroundings),
         WITH_WORKER(test_nondeterministic),
         WITH_WORKER(test_one_element_against_the_trusted_output),
+        WITH_WORKER(test_nothing_is_left_from_the_candidate_before),
+        ON_DEVICE(test_right),
+        ON_DEVICE(test_right_in_another_order),
+        ON_DEVICE(test_wrong),
+        ON_DEVICE(test_surroundings),
+        ON_DEVICE(test_nondeterministic),
+        ON_DEVICE(test_one_element_against_the_trusted_output),
+        ON_DEVICE(test_nothing_is_left_from_the_candidate_before),
         WITH_WORKER(test_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

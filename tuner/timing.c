@@ -10,6 +10,7 @@
 #define EVENTS_FROM_NS 30000.0 /* a run shorter than this is timed in batches */
 #define FEW_FROM_NS 1e6        /* above, single launches vary by less than a percent: fewer samples do */
 #define MANY_SAMPLES 10
+#define BATCHES 7
 #define LONG_RUN_NS 50e6 /* above, what a first launch adds does not show */
 #define BATCH_NS 200000.0
 #define MAX_BATCH 65536
@@ -57,12 +58,10 @@ static size_t samples_wanted(const job_timing *p, double run_ns, size_t many)
     return n < LEAST_SAMPLES ? LEAST_SAMPLES : n;
 }
 
-/* Keeps positive readings in order, counts the others. */
+/* Adds positive readings in order, counts the others. */
 static void keep(timing_result *out, const double *ns, size_t n)
 {
-    free(out->samples);
-    out->samples = mem_calloc(n + 1, sizeof *out->samples);
-    out->n = 0;
+    out->samples = mem_realloc(out->samples, (out->n + n + 1) * sizeof *out->samples);
     for (size_t i = 0; i < n; i++) {
         if (ns[i] > 0 && isfinite(ns[i]))
             out->samples[out->n++] = ns[i];
@@ -73,26 +72,21 @@ static void keep(timing_result *out, const double *ns, size_t n)
 
 /* ---- the two methods ---- */
 
-/* `first_ns`: a reading that was taken in a row, right after a discarded run. */
-static kw_code by_events(const timing_rig *rig, const job_timing *p, double first_ns, timing_result *out, kw_error *err)
+/* `first`: two readings in a row. The second one counts, if the run is so long that few do; so does the first one of a
+ * run whose warming up does not show. */
+static kw_code by_events(const timing_rig *rig, const job_timing *p, const double first[2], timing_result *out,
+                         kw_error *err)
 {
-    kw_code code;
+    const double run_ns = first[1] > 0 ? first[1] : first[0];
+    const size_t wanted = samples_wanted(p, run_ns, MANY_SAMPLES);
+    const size_t reused = run_ns >= LONG_RUN_NS ? 2 : run_ns >= FEW_FROM_NS ? 1 : 0;
+    const size_t discarded = run_ns >= LONG_RUN_NS ? 0 : 1, n = wanted - reused + discarded;
+    double *ns = mem_calloc(n, sizeof *ns);
+    kw_code code = row_events(rig, n, true, ns, err);
     out->method = TIMING_EVENTS;
-    if (p->hopeless_ns > 0 && first_ns > p->hopeless_ns) {
-        double two[2] = {first_ns, 0};
-        code = row_events(rig, 1, true, &two[1], err);
-        if (code != KW_OK || two[1] > p->hopeless_ns) {
-            out->stopped_early = code == KW_OK;
-            out->row_runs = 0;
-            keep(out, two, 2);
-            return code;
-        }
-    }
-    size_t n = samples_wanted(p, first_ns, MANY_SAMPLES);
-    double *ns = mem_calloc(n + 1, sizeof *ns);
-    code = row_events(rig, n + 1, true, ns, err);
-    out->row_runs = n;
-    keep(out, ns + 1, n);
+    out->row_runs = n - 1;
+    keep(out, first + 2 - reused, reused);
+    keep(out, ns + discarded, n - discarded);
     free(ns);
     return code;
 }
@@ -132,7 +126,7 @@ static kw_code by_batches(const timing_rig *rig, const job_timing *p, double gue
             return code;
         }
     }
-    size_t n = samples_wanted(p, run_ns * (double)per_batch, TIMING_MIN_SAMPLES);
+    size_t n = samples_wanted(p, run_ns * (double)per_batch, BATCHES);
     double *ns = mem_calloc(n + 1, sizeof *ns);
     code = row_batches(rig, per_batch, n + 1, true, ns, err);
     out->row_runs = (n + 1) * per_batch - 1;
@@ -141,35 +135,44 @@ static kw_code by_batches(const timing_rig *rig, const job_timing *p, double gue
     return code;
 }
 
-/* The second run of a row, which is free of what the first one waits for; of a long run the first will do. */
-static kw_code estimate(const timing_rig *rig, double *run_ns, kw_error *err)
+/* Two runs in a row, the second one on the probe. When nothing is known of the kernel yet, a run by itself comes first,
+ * so that whatever only the very first one does is not in them. */
+static kw_code first_two(const timing_rig *rig, double ns[2], kw_error *err)
 {
-    double ns[2] = {0, 0};
-    kw_code code = row_events(rig, 1, false, ns, err);
-    *run_ns = ns[0];
-    if (code != KW_OK || ns[0] >= LONG_RUN_NS)
-        return code;
-    code = row_events(rig, 2, false, ns, err);
-    *run_ns = ns[1] > 0 ? ns[1] : ns[0];
-    return code;
+    kw_code code = rig->expected_ns > 0 ? KW_OK : row_events(rig, 1, false, ns, err);
+    return code == KW_OK ? row_events(rig, 2, true, ns, err) : code;
+}
+
+static bool is_hopeless(const job_timing *p, const double ns[2])
+{
+    return p->hopeless_ns > 0 && ns[0] > p->hopeless_ns && ns[1] > p->hopeless_ns;
 }
 
 kw_code timing_measure(const timing_rig *rig, const job_timing *policy, timing_result *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
-    double run_ns;
-    kw_code code = estimate(rig, &run_ns, err);
+    double first[2] = {0, 0};
+    kw_code code = first_two(rig, first, err);
     if (code != KW_OK)
         return code;
+    double run_ns = first[1] > 0 ? first[1] : first[0];
     bool events = policy->method == TIMING_EVENTS || (policy->method == TIMING_AUTO && run_ns >= EVENTS_FROM_NS);
+    if (events && is_hopeless(policy, first)) {
+        out->method = TIMING_EVENTS;
+        out->stopped_early = true;
+        out->row_runs = 1;
+        keep(out, first, 2);
+        return KW_OK;
+    }
     if (events) {
-        code = by_events(rig, policy, run_ns, out, err);
+        code = by_events(rig, policy, first, out, err);
         /* A timer that runs backwards most of the time is none. */
-        if (code != KW_OK || out->n >= LEAST_SAMPLES || out->stopped_early)
+        if (code != KW_OK || out->n >= LEAST_SAMPLES)
             return code;
         if (policy->method == TIMING_EVENTS)
             return kw_error_set(err, KW_FAILED, "%zu of %zu readings of the device's timer were not positive",
                                 out->n_dropped, out->n + out->n_dropped);
+        out->n = 0;
     } else if (run_ns <= 0) {
         out->n_dropped = 2; /* the readings that were to decide */
     }

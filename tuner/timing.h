@@ -1,7 +1,8 @@
 /* How often and by which clock a kernel is timed. docs/measurement.md has the policy and its reasons.
  *
  * Events: from 30 us a run up, one discarded run, then 5-10 in a row. Batches: below, at least 200 us of runs on a
- * queue without profiling, host clock. Pure policy over the device layer: what is run comes from the caller. */
+ * queue without profiling, host clock. A kernel that is hopeless runs twice. Pure policy over the device layer: what is
+ * run comes from the caller. */
 #ifndef KERNWRIGHT_TUNER_TIMING_H
 #define KERNWRIGHT_TUNER_TIMING_H
 
@@ -13,7 +14,7 @@
 #include <stddef.h>
 
 #define TIMING_MAX_SETS 64
-#define TIMING_MIN_SAMPLES 7
+#define TIMING_MIN_SAMPLES 5
 
 typedef struct timing_rig {
     device *device;
@@ -22,6 +23,7 @@ typedef struct timing_rig {
     size_t n_sets;                                   /* at least 1 */
     const device_launch *probe;                      /* the set that only the very last run of a row touches */
     size_t n_launches;                               /* of one run, at least 1 */
+    double expected_ns;                              /* of a run, by the host, if it has run before; 0: it has not */
     kw_code (*restore)(void *cookie, kw_error *err); /* before every row: all sets as before their first run */
     void *cookie;
 } timing_rig;

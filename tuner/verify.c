@@ -159,6 +159,19 @@ static void verify_sets(const verify_rule *r, const tensor_layout *l, pair *got,
 
 /* ---- elements in their places ---- */
 
+/* `at`: where in `got` the element lies. */
+static void verify_one(const verify_rule *r, const tensor_layout *l, const void *got, uint64_t at, int poison,
+                       uint64_t element, double wanted, double scale, verify_verdict *v)
+{
+    double x = dtype_load(l->type, got, at), bound = bound_of(r, wanted, scale);
+    double ratio = error_ratio(r, x, wanted, bound);
+    v->worst = fmax(v->worst, ratio);
+    if (ratio > 1) {
+        v->unwritten += is_poison(l, got, at, poison);
+        add_wrong(l, element, x, wanted, bound, v);
+    }
+}
+
 void verify_values(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const uint64_t *logical,
                    size_t n, const double *wanted, const double *scale, verify_verdict *v)
 {
@@ -169,30 +182,39 @@ void verify_values(const verify_rule *r, const tensor_layout *l, const void *got
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        uint64_t element = logical ? logical[i] : i, flat = layout_flat(l, element);
-        double x = dtype_load(l->type, got, flat), bound = bound_of(r, wanted[i], scale[i]);
-        double ratio = error_ratio(r, x, wanted[i], bound);
-        v->worst = fmax(v->worst, ratio);
-        if (ratio > 1) {
-            v->unwritten += is_poison(l, got, flat, poison);
-            add_wrong(l, element, x, wanted[i], bound, v);
-        }
+        uint64_t element = logical ? logical[i] : i;
+        verify_one(r, l, got, layout_flat(l, element), poison, element, wanted[i], scale[i], v);
     }
     v->compared += n;
+}
+
+void verify_sample(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const uint64_t *logical,
+                   size_t n, const double *wanted, const double *scale, verify_verdict *v)
+{
+    for (size_t i = 0; i < n; i++)
+        verify_one(r, l, got, i, poison, logical[i], wanted[i], scale[i], v);
+    v->compared += n;
+}
+
+bool verify_trusted_bound(const verify_rule *r, double max_scale, double *relative, double *absolute)
+{
+    const bool exact = bound_of(r, 1, max_scale) == 0;
+    *relative = exact ? 0 : 2 * r->relative;
+    *absolute = exact ? 0 : 2 * bound_of(r, 0, max_scale);
+    return r->compare != TASK_COMPARE_SET;
 }
 
 static void verify_block(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const void *trusted,
                          double max_scale, uint64_t first, size_t n, verify_verdict *v)
 {
-    double x[BLOCK], wanted[BLOCK];
-    const double relative = 2 * r->relative, rest = 2 * bound_of(r, 0, max_scale);
-    const bool exact = bound_of(r, 1, max_scale) == 0;
+    double x[BLOCK], wanted[BLOCK], relative, rest;
+    verify_trusted_bound(r, max_scale, &relative, &rest);
     double share = fmin(v->worst, 1);
     load_block(l, got, first, n, x);
     load_block(l, trusted, first, n, wanted);
     for (size_t i = 0; i < n; i++) {
         /* Nearly all elements end here: they are no worse than the worst so far. NaN is not. */
-        double bound = exact ? 0 : relative * fabs(wanted[i]) + rest;
+        double bound = relative * fabs(wanted[i]) + rest;
         if (fabs(x[i] - wanted[i]) <= bound * share)
             continue;
         uint64_t logical = first + i;

@@ -46,10 +46,18 @@ typedef struct verify_verdict {
 void verify_values(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const uint64_t *logical,
                    size_t n, const double *wanted, const double *scale, verify_verdict *v);
 
+/* The same for a sample alone: got[i] is element logical[i]. Not for sets. */
+void verify_sample(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const uint64_t *logical,
+                   size_t n, const double *wanted, const double *scale, verify_verdict *v);
+
 /* Every element against the output of a trusted kernel, which has rounding errors of its own: twice the bound, with
  * the largest scale of the elements that the reference gave. */
 void verify_trusted(const verify_rule *r, const tensor_layout *l, const void *got, int poison, const void *trusted,
                     double max_scale, verify_verdict *v);
+
+/* What verify_trusted allows: |x - v| <= *relative |v| + *absolute. Both are 0 where nothing is. false for sets, which
+ * are not compared element by element. */
+bool verify_trusted_bound(const verify_rule *r, double max_scale, double *relative, double *absolute);
 
 /* Memory of the tensor that belongs to no element must be as before: number of changed places, flat number of the
  * first. `before`: the memory as it was; NULL: all bytes were `poison`. */

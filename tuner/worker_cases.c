@@ -47,6 +47,8 @@ static void free_data(case_cache *cache, case_data *data)
         free(data->expected[t].value);
         free(data->expected[t].scale);
         free(data->expected[t].trusted);
+        if (data->expected[t].hidden)
+            device_free(cache->device, data->expected[t].hidden);
     }
     cache->device_bytes -= data->device_bytes;
     cache->host_bytes -= data->host_bytes;
@@ -87,10 +89,12 @@ static void keep_below_caps(case_cache *cache)
         continue;
 }
 
-void case_cache_grown(case_cache *cache, case_data *data, uint64_t bytes)
+void case_cache_grown(case_cache *cache, case_data *data, uint64_t host_bytes, uint64_t device_bytes)
 {
-    data->host_bytes += bytes;
-    cache->host_bytes += bytes;
+    data->host_bytes += host_bytes;
+    cache->host_bytes += host_bytes;
+    data->device_bytes += device_bytes;
+    cache->device_bytes += device_bytes;
 }
 
 /* ---- inputs ---- */
@@ -181,7 +185,7 @@ static kw_code make_expected(maker *m, case_data *data, size_t tensor, kw_error 
     e->scale = mem_try_alloc(e->n * sizeof *e->scale);
     if (!e->value || !e->scale)
         return no_host_memory(m, tensor, 2 * e->n * sizeof(double), err);
-    case_cache_grown(m->cache, data, 2 * e->n * sizeof(double));
+    case_cache_grown(m->cache, data, 2 * e->n * sizeof(double), 0);
     ask_reference(m, data, (const double *const *)m->values, tensor, e->n, e->logical, e->value, e->scale);
     for (size_t i = 0; i < e->n; i++)
         e->max_scale = fmax(e->max_scale, fabs(e->scale[i]));

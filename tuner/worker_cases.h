@@ -25,7 +25,8 @@ typedef struct expected {
     size_t n;
     double *value, *scale;
     double max_scale;
-    void *trusted; /* memory of the tensor as a trusted kernel left it; NULL: none */
+    void *trusted;         /* memory of the tensor as a trusted kernel left it; NULL: none */
+    device_buffer *hidden; /* the same on a device that can compare, of no use to a kernel (device_hide); or NULL */
 } expected;
 
 typedef struct case_data {
@@ -55,7 +56,7 @@ typedef void (*case_progress)(void *cookie);
 kw_code case_cache_get(case_cache *cache, const job *j, const job_case *c, uint64_t seed, kw_reference_fn *reference,
                        case_progress progress, void *cookie, case_data **out, kw_error *err);
 
-/* Counts what a trusted output adds, which the caller hands over in data->expected[].trusted. */
-void case_cache_grown(case_cache *cache, case_data *data, uint64_t bytes);
+/* Counts what a trusted output adds, which the caller hands over in data->expected[]. */
+void case_cache_grown(case_cache *cache, case_data *data, uint64_t host_bytes, uint64_t device_bytes);
 
 #endif

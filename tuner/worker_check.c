@@ -2,6 +2,7 @@
  * at. docs/measurement.md says why. */
 #include "tuner/worker_internal.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "tuner/inputs.h"
 
@@ -98,23 +99,127 @@ static bool compare_output(run *r, const case_data *data, size_t tensor, const v
     return false;
 }
 
+/* Looks closer once two runs are known to differ somewhere: gaps differ by their poison, which is no difference. */
+static bool find_difference(run *r, const case_data *data, const guarded *g, size_t tensor)
+{
+    const tensor_layout *l = &data->layout[tensor];
+    const size_t size = dtype_bytes(l->type);
+    kw_error err;
+    unsigned char *one = mem_try_alloc(g->bytes), *two = mem_try_alloc(g->bytes);
+    bool good = one && two;
+    if (!good)
+        run_fail(r, OUTCOME_NONDETERMINISTIC, "two runs on the same inputs differ in %s", g->name);
+    if (good && (device_read(r->device, r->verified[tensor], 0, one, g->bytes, &err) != KW_OK ||
+                 device_read(r->device, g->whole, g->guard, two, g->bytes, &err) != KW_OK))
+        good = run_device_failed(r, &err, "reading the output");
+    uint64_t first = 0, n = 0;
+    for (uint64_t i = 0; good && i < l->count; i++) {
+        uint64_t flat = layout_flat(l, i);
+        if (memcmp(one + flat * size, two + flat * size, size) != 0 && n++ == 0)
+            first = i;
+    }
+    if (n > 0) {
+        strb name = STRB_INIT;
+        verify_name_element(g->name, l, first, &name);
+        good = run_fail(r, OUTCOME_NONDETERMINISTIC,
+                        "two runs on the same inputs differ: %s is %.9g, then %.9g; %" PRIu64 " of %" PRIu64
+                        " elements differ (a race, or memory read that was never written)",
+                        strb_text(&name), dtype_load(l->type, one, layout_flat(l, first)),
+                        dtype_load(l->type, two, layout_flat(l, first)), n, l->count);
+        strb_clear(&name);
+    }
+    free(one);
+    free(two);
+    return good;
+}
+
+static bool same_as_first(run *r, const case_data *data, const buffer_set *set)
+{
+    for (size_t i = 0; i < set->task->n_tensors; i++) {
+        const guarded *g = &set->tensors[i];
+        if (!r->verified[i])
+            continue;
+        kw_error err;
+        uint64_t n = 0, first = 0;
+        if (device_compare(r->device, r->verified[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
+            return run_device_failed(r, &err, "comparing two runs");
+        if (n > 0 && !find_difference(r, data, g, i))
+            return false;
+    }
+    return true;
+}
+
+/* Host memory that stays between jobs; NULL when it cannot be had. */
+static void *scratch(worker *w, size_t bytes)
+{
+    if (w->scratch_bytes < bytes) {
+        free(w->scratch);
+        w->scratch = mem_try_alloc(bytes);
+        w->scratch_bytes = w->scratch ? bytes : 0;
+    }
+    return w->scratch;
+}
+
+/* One output, read back as a whole. */
+static bool check_output(run *r, const case_data *data, const guarded *g, size_t tensor, int poison, const char *where)
+{
+    const bool known = data->expected[tensor].known;
+    kw_error err;
+    if (!known && data->layout[tensor].dense)
+        return true;
+    void *got = scratch(r->worker, g->bytes);
+    if (!got)
+        return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to read %s", g->name);
+    if (device_read(r->device, g->whole, g->guard, got, g->bytes, &err) != KW_OK)
+        return run_device_failed(r, &err, "reading the output");
+    return (!known || compare_output(r, data, tensor, got, poison, where)) && check_gaps(r, data, tensor, got, poison);
+}
+
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where)
 {
     bool good = true;
-    for (size_t i = 0; i < set->task->n_tensors && good; i++) {
+    for (size_t i = 0; i < set->task->n_tensors && good; i++)
+        if (set->task->tensors[i].access != TASK_IN && set->tensors[i].whole)
+            good = check_output(r, data, &set->tensors[i], i, poison, where);
+    return good;
+}
+
+/* The elements that the reference gave, of an output whose whole was compared on the device. */
+static bool check_sample(run *r, const case_data *data, const guarded *g, size_t tensor, int poison, const char *where)
+{
+    const expected *e = &data->expected[tensor];
+    const tensor_layout *l = &data->layout[tensor];
+    const size_t size = dtype_bytes(l->type);
+    kw_error err;
+    verify_verdict v;
+    memset(&v, 0, sizeof v);
+    void *got = scratch(r->worker, e->n * size);
+    if (!got)
+        return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to read %s", g->name);
+    if (device_gather(r->device, g->whole, g->guard, size, e->logical, e->n, got, &err) != KW_OK)
+        return run_device_failed(r, &err, "reading the output");
+    verify_sample(&e->rule, l, got, data->overwritten[tensor] ? poison : -1, e->logical, e->n, e->value, e->scale, &v);
+    r->record->worst_error = fmax(r->record->worst_error, fmin(v.worst, JOB_MAX_ERROR));
+    if (v.wrong == 0)
+        return true;
+    return check_output(r, data, g, tensor, poison, where); /* says how many are wrong, and where */
+}
+
+bool run_check_all(run *r, const case_data *data, const buffer_set *set, int poison, unsigned what, const char *where)
+{
+    bool clean, good = true;
+    if (!run_screen(r, data, set, what, &clean))
+        return false;
+    if (!clean)
+        return run_check_guards(r, set) && run_check_inputs(r, data, set) &&
+               (!(what & SCREEN_OUTPUTS) || run_check_outputs(r, data, set, poison, where)) &&
+               (!(what & SCREEN_SAME) || same_as_first(r, data, set));
+    for (size_t i = 0; (what & SCREEN_OUTPUTS) && i < set->task->n_tensors && good; i++) {
         const guarded *g = &set->tensors[i];
-        const bool known = data->expected[i].known;
-        if (set->task->tensors[i].access == TASK_IN || !g->whole || (!known && data->layout[i].dense))
+        if (set->task->tensors[i].access == TASK_IN || !g->whole)
             continue;
-        kw_error err;
-        void *got = mem_try_alloc(g->bytes);
-        if (!got)
-            return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to read %s", g->name);
-        if (device_read(r->device, g->whole, g->guard, got, g->bytes, &err) != KW_OK)
-            good = run_device_failed(r, &err, "reading the output");
-        good = good && (!known || compare_output(r, data, i, got, poison, where));
-        good = good && check_gaps(r, data, i, got, poison);
-        free(got);
+        good = run_is_screened(r, data, i) ? check_sample(r, data, g, i, poison, where)
+                                           : check_output(r, data, g, i, poison, where);
     }
     return good;
 }
@@ -161,6 +266,22 @@ static bool build_trusted(run *r, const plan *p)
     return true;
 }
 
+/* A second copy on the device, to compare with there. Without memory for it the host compares. */
+static bool hide_trusted(run *r, case_data *data, size_t tensor, const guarded *g)
+{
+    kw_error err;
+    size_t bytes = (g->bytes + 3) / 4 * 4; /* compared by words */
+    device_buffer *copy = device_alloc(r->device, bytes, &err);
+    if (!copy)
+        return device_last_fault(r->device) == DEVICE_FAULT_MEMORY || run_device_failed(r, &err, "keeping the output");
+    data->expected[tensor].hidden = copy;
+    case_cache_grown(r->worker->cases, data, 0, bytes);
+    if (device_copy(r->device, g->whole, g->guard, copy, 0, g->bytes, &err) != KW_OK ||
+        device_hide(r->device, copy, &err) != KW_OK)
+        return run_device_failed(r, &err, "keeping the trusted output");
+    return true;
+}
+
 /* Its output must itself pass where the reference spoke; then it is kept as it is. */
 static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
 {
@@ -177,7 +298,9 @@ static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
             return run_device_failed(r, &err, "reading the trusted output");
         }
         data->expected[i].trusted = got;
-        case_cache_grown(r->worker->cases, data, g->bytes);
+        case_cache_grown(r->worker->cases, data, g->bytes, 0);
+        if (device_can_check(r->device) && !hide_trusted(r, data, i, g))
+            return false;
     }
     data->trusted_done = true;
     return true;
@@ -264,71 +387,21 @@ static void drop_outputs(run *r)
     }
 }
 
-/* Looks closer once two runs are known to differ somewhere: gaps differ by their poison, which is no difference. */
-static bool find_difference(run *r, const case_data *data, const guarded *g, size_t tensor)
-{
-    const tensor_layout *l = &data->layout[tensor];
-    const size_t size = dtype_bytes(l->type);
-    kw_error err;
-    unsigned char *one = mem_try_alloc(g->bytes), *two = mem_try_alloc(g->bytes);
-    bool good = one && two;
-    if (!good)
-        run_fail(r, OUTCOME_NONDETERMINISTIC, "two runs on the same inputs differ in %s", g->name);
-    if (good && (device_read(r->device, r->verified[tensor], 0, one, g->bytes, &err) != KW_OK ||
-                 device_read(r->device, g->whole, g->guard, two, g->bytes, &err) != KW_OK))
-        good = run_device_failed(r, &err, "reading the output");
-    uint64_t first = 0, n = 0;
-    for (uint64_t i = 0; good && i < l->count; i++) {
-        uint64_t flat = layout_flat(l, i);
-        if (memcmp(one + flat * size, two + flat * size, size) != 0 && n++ == 0)
-            first = i;
-    }
-    if (n > 0) {
-        strb name = STRB_INIT;
-        verify_name_element(g->name, l, first, &name);
-        good = run_fail(r, OUTCOME_NONDETERMINISTIC,
-                        "two runs on the same inputs differ: %s is %.9g, then %.9g; %" PRIu64 " of %" PRIu64
-                        " elements differ (a race, or memory read that was never written)",
-                        strb_text(&name), dtype_load(l->type, one, layout_flat(l, first)),
-                        dtype_load(l->type, two, layout_flat(l, first)), n, l->count);
-        strb_clear(&name);
-    }
-    free(one);
-    free(two);
-    return good;
-}
-
-static bool same_as_first(run *r, const case_data *data, const buffer_set *set)
-{
-    for (size_t i = 0; i < set->task->n_tensors; i++) {
-        const guarded *g = &set->tensors[i];
-        if (!r->verified[i])
-            continue;
-        kw_error err;
-        uint64_t n = 0, first = 0;
-        if (device_compare(r->device, r->verified[i], 0, g->whole, g->guard, g->bytes, &n, &first, &err) != KW_OK)
-            return run_device_failed(r, &err, "comparing two runs");
-        if (n > 0 && !find_difference(r, data, g, i))
-            return false;
-    }
-    return true;
-}
-
 static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
 {
     kw_error err;
     if (buffers_restore(set, data, poison_of[pass], guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    int64_t start = clock_now_ns();
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
-    return run_check_guards(r, set) && run_check_inputs(r, data, set);
+    r->host_ns = (double)(clock_now_ns() - start);
+    return run_check_all(r, data, set, poison_of[pass], pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 
 static bool run_both(run *r, const case_data *data, buffer_set *set)
 {
-    if (!run_once(r, data, set, 0) || !run_check_outputs(r, data, set, poison_of[0], "") || !keep_outputs(r, set))
-        return false;
-    return run_once(r, data, set, 1) && same_as_first(r, data, set);
+    return run_once(r, data, set, 0) && keep_outputs(r, set) && run_once(r, data, set, 1);
 }
 
 static void add_shape(run *r, const job_case *c)

@@ -120,6 +120,9 @@ void worker_close_device(worker *w)
     case_cache_free(w->cases);
     w->cases = NULL;
     worker_forget_trusted(w);
+    free(w->scratch);
+    w->scratch = NULL;
+    w->scratch_bytes = 0;
     device_close(w->device);
     w->device = NULL;
     w->is_bound = w->is_used = false;

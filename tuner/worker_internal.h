@@ -32,6 +32,9 @@ typedef struct worker {
     /* The trusted program built last, known by its text. */
     device_program *trusted;
     char trusted_hash[HASH_HEX_SIZE];
+    /* Host memory for a tensor that was read back: fresh pages cost more than reading them. */
+    void *scratch;
+    size_t scratch_bytes;
 } worker;
 
 typedef enum job_end {
@@ -50,6 +53,7 @@ typedef struct run {
     stage stage;      /* announced last */
     int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
+    double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
     kw_error fatal;
@@ -87,8 +91,19 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);
+/* All of it after one run: guards, inputs, and with SCREEN_OUTPUTS the outputs, with SCREEN_SAME that they equal those of
+ * the first run. */
+enum { SCREEN_OUTPUTS = 1, SCREEN_SAME = 2 };
+bool run_check_all(run *r, const case_data *data, const buffer_set *set, int poison, unsigned what, const char *where);
 /* The case's inputs and expected values, made when they are not in the cache. */
 bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
+
+/* worker_screen.c */
+/* Looks at a run on the device, where that can be done. *clean: all is well, but for outputs that are not screened, and
+ * for the sample of those that are. */
+bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned what, bool *clean);
+/* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
+bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 
 /* worker_time.c */
 bool run_time(run *r, const job_case *c);

@@ -127,21 +127,22 @@ static bool check_other_set(bench *b, size_t row_runs)
     size_t i = (row_runs - 1) % b->n_sets, times = (row_runs - 1 - i) / b->n_sets + 1;
     if (times > 1 && reads_its_output(b))
         return true;
-    if (!run_check_guards(r, b->sets[i]) || !run_check_inputs(r, b->data, b->sets[i]))
-        return false;
-    bool verified = false;
+    bool verified = false, clean;
     for (size_t t = 0; t < TASK_MAX_TENSORS; t++)
         verified = verified || (r->verified[t] != NULL);
-    return verified ? same_as_verified(r, b->sets[i])
-                    : run_check_outputs(r, b->data, b->sets[i], POISON, "a timed run: ");
+    if (!verified)
+        return run_check_all(r, b->data, b->sets[i], POISON, SCREEN_OUTPUTS, "a timed run: ");
+    if (!run_screen(r, b->data, b->sets[i], SCREEN_SAME, &clean) || clean)
+        return clean;
+    return run_check_guards(r, b->sets[i]) && run_check_inputs(r, b->data, b->sets[i]) &&
+           same_as_verified(r, b->sets[i]);
 }
 
 static bool check_timed(bench *b, size_t row_runs)
 {
     run *r = b->run;
-    return run_check_guards(r, b->probe) && run_check_inputs(r, b->probe_data, b->probe) &&
-           run_check_outputs(r, b->probe_data, b->probe, POISON,
-                             "the last timed run, on inputs that the kernel had not met: ") &&
+    return run_check_all(r, b->probe_data, b->probe, POISON, SCREEN_OUTPUTS,
+                         "the last timed run, on inputs that the kernel had not met: ") &&
            check_other_set(b, row_runs);
 }
 
@@ -155,6 +156,7 @@ static bool measure(bench *b, timing_result *result)
                       .n_sets = b->n_sets,
                       .probe = b->probe->launches,
                       .n_launches = b->probe->n_launches,
+                      .expected_ns = r->job->mode == JOB_EVALUATE ? r->host_ns : 0,
                       .restore = restore,
                       .cookie = b};
     for (size_t i = 0; i < b->n_sets; i++)
