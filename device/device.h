@@ -229,7 +229,8 @@ double device_event_ns(uint64_t start, uint64_t end);
 /* device.c has checked: the device is not lost, ranges lie inside buffers, views are aligned, `b` is not NULL. */
 typedef struct device_ops {
     const char *name; /* first part of the spec */
-    bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver */
+    bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver. Freed
+                           buffers are not kept */
     /* Appends to a list that realloc() grows. */
     kw_code (*list)(device_info **list, size_t *n, strb *note, kw_error *err);
     /* Fills base->state and base->info; the spec starts with `name` and a colon. */

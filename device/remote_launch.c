@@ -175,6 +175,22 @@ static void distrust(double *ns, size_t n, size_t runs_per_reading, double waite
         ns[i] = 0;
 }
 
+/* Copies and fills may still be under way, and are not the row's: a read of one byte waits for them. */
+static kw_code settle(device *d, const device_launch *l, kw_error *err)
+{
+    wire_reader in;
+    size_t i = 0;
+    while (i < l->n_args && (l->args[i].kind != DEVICE_ARG_BUFFER || !l->args[i].buffer))
+        i++;
+    if (i == l->n_args)
+        return KW_OK;
+    strb *q = remote_request(d);
+    wire_u64(q, remote_slot_of(l->args[i].buffer));
+    wire_u64(q, 0);
+    wire_u64(q, 1);
+    return remote_ask(d, REMOTE_READ, &in, err);
+}
+
 /* Sends the row and reads the readings. */
 static kw_code ask_row(device *d, remote_op op, size_t runs_per_reading, size_t n, double *ns, kw_error *err)
 {
@@ -203,6 +219,8 @@ static kw_code time_row(device *d, device_program *p, remote_op op, device_launc
                            REMOTE_MAX_SETS);
     for (size_t i = 0; i < row->n && code == KW_OK; i++)
         code = move_buffers(d, row->set[i], n_launches, err);
+    if (code == KW_OK && row->n > 0 && n_launches > 0)
+        code = settle(d, &row->set[0][0], err);
     if (code == KW_OK) {
         strb *q = remote_request(d);
         wire_u64(q, program_of(p)->slot);

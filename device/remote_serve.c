@@ -194,7 +194,8 @@ static kw_code do_build(server *s, kw_error *err)
         names[i] = wire_get_text(&s->in);
     device_build_info info;
     device_program *program;
-    kw_code code = device_build(s->device, source, options, (const char *const *)names, (size_t)n, &program, &info, err);
+    kw_code code =
+        device_build(s->device, source, options, (const char *const *)names, (size_t)n, &program, &info, err);
     if (code == KW_OK) {
         while (s->n_programs <= slot) {
             s->programs = mem_grow(s->programs, &s->programs_capacity, s->n_programs + 1, sizeof *s->programs);

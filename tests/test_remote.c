@@ -85,12 +85,8 @@ static void make_saxpy(device *d, saxpy *s)
     memcpy(s->args[1].bytes, &a, sizeof a);
     s->args[2] = (device_arg){.kind = DEVICE_ARG_BUFFER, .buffer = s->x};
     s->args[3] = (device_arg){.kind = DEVICE_ARG_BUFFER, .buffer = s->y};
-    s->launch = (device_launch){.kernel = "fake_saxpy",
-                                .rank = 1,
-                                .local = {64, 1, 1},
-                                .groups = {16, 1, 1},
-                                .args = s->args,
-                                .n_args = 4};
+    s->launch = (device_launch){
+        .kernel = "fake_saxpy", .rank = 1, .local = {64, 1, 1}, .groups = {16, 1, 1}, .args = s->args, .n_args = 4};
 }
 
 static void free_saxpy(device *d, saxpy *s)
@@ -238,9 +234,9 @@ static void test_build_errors(void **state)
     device_program *p;
     device_build_info info;
     kw_error err;
-    assert_int_equal(device_build(d, "//fake: build=error log_mb=100\nkernel void k(int n) {}", "", names, 1, &p, &info,
-                                  &err),
-                     KW_FAILED);
+    assert_int_equal(
+        device_build(d, "//fake: build=error log_mb=100\nkernel void k(int n) {}", "", names, 1, &p, &info, &err),
+        KW_FAILED);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_BUILD);
     assert_non_null(strstr(err.message, "asks for a build error"));
     assert_true(info.log.length > 1000 && info.log.length <= REMOTE_MAX_LOG);

@@ -39,8 +39,10 @@ static int start(void **state)
 static int start_on_device(void **state)
 {
     setenv("KERNWRIGHT_COMPARE", "device", 1);
+    setenv("KERNWRIGHT_RUNNER", "never", 1);
     int result = start(state);
     unsetenv("KERNWRIGHT_COMPARE");
+    unsetenv("KERNWRIGHT_RUNNER");
     return result;
 }
 

@@ -362,7 +362,8 @@ void sandbox_describe(strb *out)
     strb_add(out, sandbox_filter_exists() ? "system calls filtered" : "system calls NOT filtered (no seccomp)");
     int version = sandbox_files_version();
     if (version > 0)
-        strb_printf(out, "; on CPU devices files written only in the cache and a private folder (Landlock %d)", version);
+        strb_printf(out, "; on CPU devices files written only in the cache and a private folder (Landlock %d)",
+                    version);
     else
         strb_add(out, "; files writable as for this user (no Landlock)");
     strb_add(out, has_capability(CAP_SYS_ADMIN) ? ", no network at all" : ", no sockets");

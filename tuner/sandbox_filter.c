@@ -1,5 +1,5 @@
-/* The filter of system calls. It names what is refused, not what is allowed: what drivers and compilers need differs too
- * much. Masks compare 32 bits where the kernel looks at 32: the upper half of a register is the caller's to choose. */
+/* The filter of system calls. It names what is refused, not what is allowed: what drivers and compilers need differs
+ * too much. Masks compare 32 bits where the kernel looks at 32: the upper half of a register is the caller's to choose. */
 #include "tuner/sandbox.h"
 
 #include "base/log.h"
@@ -36,8 +36,14 @@ typedef struct refused_call {
     const char *name;
 } refused_call;
 
-#define ATTACK(name) {SCMP_SYS(name), true, #name}
-#define PROBE(name) {SCMP_SYS(name), false, #name}
+#define ATTACK(name) \
+    { \
+        SCMP_SYS(name), true, #name \
+    }
+#define PROBE(name) \
+    { \
+        SCMP_SYS(name), false, #name \
+    }
 
 static const refused_call refused[] = {
     /* other processes */
@@ -45,9 +51,8 @@ static const refused_call refused[] = {
     /* the system */
     ATTACK(mount), ATTACK(umount2), ATTACK(pivot_root), ATTACK(move_mount), ATTACK(open_tree), ATTACK(fsopen),
     ATTACK(fsmount), ATTACK(mount_setattr), ATTACK(init_module), ATTACK(finit_module), ATTACK(delete_module),
-    ATTACK(kexec_load), ATTACK(kexec_file_load), ATTACK(reboot), ATTACK(swapon), ATTACK(swapoff),
-    ATTACK(settimeofday), ATTACK(clock_settime), ATTACK(sethostname), ATTACK(setdomainname),
-    ATTACK(open_by_handle_at), ATTACK(setns),
+    ATTACK(kexec_load), ATTACK(kexec_file_load), ATTACK(reboot), ATTACK(swapon), ATTACK(swapoff), ATTACK(settimeofday),
+    ATTACK(clock_settime), ATTACK(sethostname), ATTACK(setdomainname), ATTACK(open_by_handle_at), ATTACK(setns),
     /* another user */
     ATTACK(setuid), ATTACK(setgid), ATTACK(setreuid), ATTACK(setregid), ATTACK(setresuid), ATTACK(setresgid),
     ATTACK(setgroups), ATTACK(setfsuid), ATTACK(setfsgid),
@@ -60,8 +65,10 @@ static const refused_call refused[] = {
 #define N_REFUSED (sizeof refused / sizeof refused[0])
 
 /* Refused in some uses only. */
-static const refused_call in_part[] = {ATTACK(socket), ATTACK(kill), ATTACK(tgkill), ATTACK(tkill),
-                                       ATTACK(rt_sigqueueinfo), ATTACK(rt_tgsigqueueinfo), ATTACK(pidfd_send_signal)};
+static const refused_call in_part[] = {ATTACK(socket),           ATTACK(kill),
+                                       ATTACK(tgkill),           ATTACK(tkill),
+                                       ATTACK(rt_sigqueueinfo),  ATTACK(rt_tgsigqueueinfo),
+                                       ATTACK(pidfd_send_signal)};
 
 const char *sandbox_call_name(int system_call)
 {

@@ -50,7 +50,8 @@ static kw_code open_behind_runner(worker *w, const char *spec, kw_error *err)
         return kw_error_set(err, KW_ENVIRONMENT, "cannot find the path of this program, so no kernel can be run");
     snprintf(memory, sizeof memory, "%" PRIu64, w->memory_limit);
     const char *const argv[] = {self, "worker", "--runner", is_cpu(w, spec) ? "native" : "driver", memory, NULL};
-    kw_code code = device_open_remote(spec, argv, (const char *const *)w->environment, w->memory_limit, &w->device, err);
+    kw_code code =
+        device_open_remote(spec, argv, (const char *const *)w->environment, w->memory_limit, &w->device, err);
     free(self);
     return code;
 }

@@ -23,8 +23,8 @@ typedef struct worker {
     char **environment; /* as it was before any driver was loaded; for runners */
     uint64_t memory_limit;
     bool is_confined[3]; /* by sandbox_role */
-    device *device; /* the one opened last; kept */
-    bool is_used;   /* a job has run on it since its runner started */
+    device *device;      /* the one opened last; kept */
+    bool is_used;        /* a job has run on it since its runner started */
     char spec[32];
     bool is_bound; /* to the cores near it */
     case_cache *cases;
