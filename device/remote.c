@@ -39,6 +39,12 @@ kw_code remote_ask(device *d, remote_op op, wire_reader *out, kw_error *err)
     return result;
 }
 
+kw_code remote_tell(device *d, remote_op op, kw_error *err)
+{
+    remote *r = remote_of(d);
+    return runner_ask(&r->runner, op, &r->request, NULL) ? KW_OK : remote_lost(d, err);
+}
+
 strb *remote_request(device *d)
 {
     remote *r = remote_of(d);
@@ -188,7 +194,6 @@ static size_t view_alignment(const device *d)
 static kw_code make_view(device *d, device_buffer *b, kw_error *err)
 {
     remote *r = remote_of(d);
-    wire_reader in;
     kw_code code = remote_move(d, b->parent, err);
     if (code != KW_OK)
         return code;
@@ -198,7 +203,7 @@ static kw_code make_view(device *d, device_buffer *b, kw_error *err)
     wire_u64(q, remote_slot_of(b->parent));
     wire_u64(q, b->offset);
     wire_u64(q, b->bytes);
-    code = remote_ask(d, REMOTE_VIEW, &in, err);
+    code = remote_tell(d, REMOTE_VIEW, err);
     if (code != KW_OK) {
         remote_give_slot(&r->buffer_slots, slot);
         return code;
@@ -252,7 +257,6 @@ static kw_code read_buffer(device *d, device_buffer *b, size_t offset, void *dat
 static kw_code copy_there(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
                           size_t bytes, kw_error *err)
 {
-    wire_reader in;
     if (is_of_earlier_runner(d, from) || is_of_earlier_runner(d, to))
         return earlier(d, err);
     strb *q = remote_request(d);
@@ -261,7 +265,7 @@ static kw_code copy_there(device *d, device_buffer *from, size_t from_offset, de
     wire_u64(q, remote_slot_of(to));
     wire_u64(q, to_offset);
     wire_u64(q, bytes);
-    return remote_ask(d, REMOTE_COPY, &in, err);
+    return remote_tell(d, REMOTE_COPY, err);
 }
 
 static kw_code copy_buffer(device *d, device_buffer *from, size_t from_offset, device_buffer *to, size_t to_offset,
@@ -287,7 +291,6 @@ static kw_code copy_buffer(device *d, device_buffer *from, size_t from_offset, d
 static kw_code fill_buffer(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err)
 {
     remote_buffer *rb = remote_buffer_of(b);
-    wire_reader in;
     if (!rb->is_there) {
         kw_code code = use_host(d, b, err);
         if (code == KW_OK)
@@ -301,7 +304,7 @@ static kw_code fill_buffer(device *d, device_buffer *b, size_t offset, size_t by
     wire_u64(q, offset);
     wire_u64(q, bytes);
     wire_u64(q, byte);
-    return remote_ask(d, REMOTE_FILL, &in, err);
+    return remote_tell(d, REMOTE_FILL, err);
 }
 
 /* Here, never in the runner. */

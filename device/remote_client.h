@@ -55,6 +55,8 @@ uint64_t remote_slot_of(const device_buffer *b);
 strb *remote_request(device *d); /* emptied, to be filled */
 /* Sends the request and reads the answer up to what belongs to the operation. A runner that died is a lost device. */
 kw_code remote_ask(device *d, remote_op op, wire_reader *out, kw_error *err);
+/* The same for an operation without an answer. */
+kw_code remote_tell(device *d, remote_op op, kw_error *err);
 /* The runner is dead, or answers nonsense. */
 kw_code remote_lost(device *d, kw_error *err);
 kw_code remote_move(device *d, device_buffer *b, kw_error *err); /* into the runner, with its contents */

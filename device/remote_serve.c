@@ -21,7 +21,9 @@ typedef struct server {
     kw_code (*opened)(void *cookie, kw_error *err);
     void *cookie;
     wire_reader in;
-    strb out; /* what follows the status in an answer */
+    strb out;      /* what follows the status in an answer */
+    kw_error late; /* of the first failed request without an answer since the last answer */
+    device_fault late_fault;
 } server;
 
 void device_serve_note_refused(int system_call, const char *name)
@@ -339,10 +341,17 @@ static kw_code do_request(server *s, remote_op op, kw_error *err)
 static bool answer(server *s, kw_code code, const kw_error *err)
 {
     strb text = STRB_INIT;
+    device_fault fault = s->device ? device_last_fault(s->device) : DEVICE_FAULT_NONE;
+    if (s->late.code != KW_OK) {
+        code = s->late.code;
+        err = &s->late;
+        fault = s->late_fault;
+    }
     wire_u64(&text, (uint64_t)code);
-    wire_u64(&text, s->device ? (uint64_t)device_last_fault(s->device) : DEVICE_FAULT_NONE);
+    wire_u64(&text, (uint64_t)fault);
     wire_u64(&text, s->device && s->device->lost);
     wire_text(&text, code == KW_OK ? "" : err->message);
+    kw_error_clear(&s->late);
     if (s->out.length > 0)
         strb_add_n(&text, s->out.data, s->out.length);
     bool good = wire_send(RUNNER_SOCKET, 0, text.data, text.length);
@@ -364,8 +373,13 @@ int device_serve(kw_code (*opened)(void *cookie, kw_error *err), void *cookie)
         strb_reset(&s.out);
         s.in = (wire_reader){.at = message.data, .left = message.length};
         kw_code code = do_request(&s, (remote_op)op, &err);
-        if (op == REMOTE_FREE || op == REMOTE_FREE_PROGRAM)
+        if (!remote_has_answer((remote_op)op)) {
+            if (code != KW_OK && s.late.code == KW_OK) {
+                s.late = err;
+                s.late_fault = s.device ? device_last_fault(s.device) : DEVICE_FAULT_NONE;
+            }
             continue;
+        }
         if (!answer(&s, code, &err))
             break;
         if (s.device && s.device->lost)

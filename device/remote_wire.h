@@ -25,12 +25,12 @@ typedef struct window_notes {
 typedef enum remote_op {
     REMOTE_OPEN,         /* spec -> device_info, alignment */
     REMOTE_ALLOC,        /* slot, bytes */
-    REMOTE_VIEW,         /* slot, slot of the parent, offset, bytes */
+    REMOTE_VIEW,         /* slot, slot of the parent, offset, bytes; no answer */
     REMOTE_FREE,         /* slot; no answer */
     REMOTE_WRITE,        /* slot, offset, bytes: from the window */
     REMOTE_READ,         /* slot, offset, bytes: into the window */
-    REMOTE_COPY,         /* slot, offset, slot, offset, bytes */
-    REMOTE_FILL,         /* slot, offset, bytes, byte */
+    REMOTE_COPY,         /* slot, offset, slot, offset, bytes; no answer */
+    REMOTE_FILL,         /* slot, offset, bytes, byte; no answer */
     REMOTE_BUILD,        /* slot, source, options, n, kernels -> build info, also after a failure */
     REMOTE_FREE_PROGRAM, /* slot; no answer */
     REMOTE_CHECK_ARGS,   /* slot of the program, launch */
@@ -38,6 +38,14 @@ typedef enum remote_op {
     REMOTE_TIME_EVENTS,  /* slot of the program, n_launches, n_runs, sets -> ns */
     REMOTE_TIME_BATCH    /* slot of the program, n_launches, per_batch, n_batches, sets -> ns */
 } remote_op;
+
+/* Every answer costs two changes of process, which is much on a busy machine. What went wrong with a request that has
+ * none is the answer to the next one that has. */
+static inline bool remote_has_answer(remote_op op)
+{
+    return op != REMOTE_VIEW && op != REMOTE_FREE && op != REMOTE_FREE_PROGRAM && op != REMOTE_COPY &&
+           op != REMOTE_FILL;
+}
 
 #define REMOTE_MAX_REQUEST ((uint64_t)1 << 30)
 #define REMOTE_MAX_ANSWER ((uint64_t)16 << 20)

@@ -124,8 +124,9 @@ static int add_sockets(scmp_filter_ctx c, sandbox_role role)
         code = rule(c, action_of(role, internet && role == SANDBOX_NATIVE), SCMP_SYS(socket), 1,
                     SCMP_A0(SCMP_CMP_MASKED_EQ, LOW, family), no_compare);
     }
-    return code == 0 ? rule(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GE, FAMILIES), no_compare)
-                     : code;
+    return code == 0
+               ? rule(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GE, FAMILIES, 0), no_compare)
+               : code;
 }
 
 /* Signals to this process only (asking whether one exists is allowed). */
@@ -133,13 +134,13 @@ static int add_signals(scmp_filter_ctx c)
 {
     const scmp_datum_t self = (scmp_datum_t)getpid();
     const uint32_t trap = SCMP_ACT_TRAP;
-    int code = rule(c, trap, SCMP_SYS(kill), 2, SCMP_A0(SCMP_CMP_NE, self), SCMP_A1(SCMP_CMP_NE, 0));
+    int code = rule(c, trap, SCMP_SYS(kill), 2, SCMP_A0(SCMP_CMP_NE, self, 0), SCMP_A1(SCMP_CMP_NE, 0, 0));
     if (code == 0)
-        code = rule(c, trap, SCMP_SYS(tgkill), 2, SCMP_A0(SCMP_CMP_NE, self), SCMP_A2(SCMP_CMP_NE, 0));
+        code = rule(c, trap, SCMP_SYS(tgkill), 2, SCMP_A0(SCMP_CMP_NE, self, 0), SCMP_A2(SCMP_CMP_NE, 0, 0));
     if (code == 0)
-        code = rule(c, trap, SCMP_SYS(rt_sigqueueinfo), 1, SCMP_A0(SCMP_CMP_NE, self), no_compare);
+        code = rule(c, trap, SCMP_SYS(rt_sigqueueinfo), 1, SCMP_A0(SCMP_CMP_NE, self, 0), no_compare);
     if (code == 0)
-        code = rule(c, trap, SCMP_SYS(rt_tgsigqueueinfo), 1, SCMP_A0(SCMP_CMP_NE, self), no_compare);
+        code = rule(c, trap, SCMP_SYS(rt_tgsigqueueinfo), 1, SCMP_A0(SCMP_CMP_NE, self, 0), no_compare);
     if (code == 0)
         code = rule(c, trap, SCMP_SYS(tkill), 0, no_compare, no_compare);
     return code == 0 ? rule(c, trap, SCMP_SYS(pidfd_send_signal), 0, no_compare, no_compare) : code;
@@ -156,7 +157,7 @@ static int add_processes(scmp_filter_ctx c)
     if (code == 0)
         code = rule(c, no, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, LOW, PR_SET_PDEATHSIG), no_compare);
     if (code == 0)
-        code = rule(c, no, SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0), no_compare);
+        code = rule(c, no, SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0), no_compare);
     if (code == 0)
         code = rule(c, no, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, LOW, TIOCSTI), no_compare);
     if (code == 0)
