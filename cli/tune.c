@@ -93,7 +93,7 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     json_set_int(o, "measured", (int64_t)r->measured);
     json_set_int(o, "reused", (int64_t)r->reused);
     json_set_int(o, "failed", (int64_t)r->failed);
-    json_set_int(o, "space", (int64_t)r->space_size);
+    json_set_int(o, "space", r->space_size < INT64_MAX ? (int64_t)r->space_size : INT64_MAX);
     json_set(j, "result", o);
     print_json_line(j);
 }

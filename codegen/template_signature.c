@@ -151,14 +151,19 @@ static bool may_be_made(const char *text, const char *name)
     return false;
 }
 
+/* Places where a name or the word `kernel` stands that are looked at: each look may go through the whole text. */
+enum { MAX_PLACES = 256 };
+
 static kw_code absent_kernel(const char *text, const char *name, kw_error *err)
 {
     const char *end = text + strlen(text);
     const char *names[16] = {NULL};
     char copies[16][64];
     size_t n = 0;
+    int places = 0;
     strb list = STRB_INIT;
-    for (span w = next_word(text, end); w.at < w.end && n < 16; w = next_word(w.end, end)) {
+    for (span w = next_word(text, end); w.at < w.end && n < 16 && places < MAX_PLACES; w = next_word(w.end, end)) {
+        places += is_kernel_word(w);
         span found = is_kernel_word(w) ? kernel_name(w, end) : (span){end, end};
         size_t length = (size_t)(found.end - found.at);
         if (length == 0 || length >= sizeof copies[0])
@@ -389,9 +394,6 @@ static kw_code compare(const template_launch *l, language lang, const task *t, c
     }
     return KW_OK;
 }
-
-/* Places where the name stands that are looked at: each look may go through the whole text. */
-enum { MAX_PLACES = 256 };
 
 /* One launch against all definitions of its kernel (there may be several in #if branches): one must fit. */
 static kw_code check_launch(const source *src, bool raw, language lang, const task *t, const task_types *types,

@@ -21,8 +21,9 @@ void softmax_online(int C, __global const ${T} *restrict x, __global ${T} *restr
     const uint lane = get_local_id(0);
     const uint row = get_group_id(0) * C;
 
-    /* The sum is that of exp(x - greatest) over what this work-item has seen. */
-    ${ACC} greatest = -INFINITY, sum = 0;
+    /* The sum is that of exp(x - greatest) over what this work-item has seen. It begins with a finite number, so that
+     * elements of -INFINITY (masked ones) add nothing rather than NaN. */
+    ${ACC} greatest = -FLT_MAX, sum = 0;
     for (uint c = lane * ${VEC}; c < (uint)C; c += ${WG * VEC * PER}) {
         ${ACC} greater = greatest;
 //@for p in 0..PER

@@ -492,6 +492,7 @@ int main(int argc, char **argv)
         return worker_main(0, 1);
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    alarm(300); /* whoever waits for ever has failed */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_and_results),
         cmocka_unit_test(deaths),

@@ -347,6 +347,13 @@ static void bears_large_front_matter(void **state)
     template_free(p);
 
     strb_reset(&text);
+    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], "
+                    "\"groups\": [1]}]} */\n");
+    for (int i = 0; i < 50000; i++)
+        strb_add(&text, "kernel __attribute__((");
+    refused(strb_text(&text), "no kernel k in the source");
+
+    strb_reset(&text);
     strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"requires\": [");
     add_many(&text, "true", 10001);
     strb_add(&text, "]} */\n");

@@ -525,6 +525,7 @@ int main(int argc, char **argv)
         return worker_main(0, 1);
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    alarm(300); /* whoever waits for ever has failed */
 #define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budgets),         with_evaluator(the_best_is_found),

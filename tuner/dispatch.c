@@ -318,7 +318,7 @@ static kw_code choose(dispatch *d, store *s, const char *types, const char *devi
     if (code == KW_OK && !c->fallback)
         code = kw_error_set(err, KW_FAILED,
                             "%s holds no checked result of a fallback template of %s, which every header needs: run "
-                            "`kernwright tune %s`, which measures it",
+                            "`kernwright tune %s`, which measures it, with a template that says \"fallback\": true",
                             store_path(s), c->t->name, c->t->name);
     return code;
 }

@@ -241,8 +241,10 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
     kw_code code = begin(&q, e, s, t, o, shape, err);
     if (code == KW_OK)
         code = begin_search(&q, err);
-    for (size_t i = 0; i < q.arms.n; i++)
-        out->space_size += space_count(q.arms.items[i].space);
+    for (size_t i = 0; i < q.arms.n; i++) {
+        uint64_t count = space_count(q.arms.items[i].space);
+        out->space_size = count > UINT64_MAX - out->space_size ? UINT64_MAX : out->space_size + count;
+    }
     if (code == KW_OK)
         code = search_reuse(&q, err);
     if (code == KW_OK) {

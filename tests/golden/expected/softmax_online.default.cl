@@ -7,8 +7,9 @@ void softmax_online(int C, __global const float *restrict x, __global float *res
     const uint lane = get_local_id(0);
     const uint row = get_group_id(0) * C;
 
-    /* The sum is that of exp(x - greatest) over what this work-item has seen. */
-    float greatest = -INFINITY, sum = 0;
+    /* The sum is that of exp(x - greatest) over what this work-item has seen. It begins with a finite number, so that
+     * elements of -INFINITY (masked ones) add nothing rather than NaN. */
+    float greatest = -FLT_MAX, sum = 0;
     for (uint c = lane * 1; c < (uint)C; c += 256) {
         float greater = greatest;
         float v0 = -INFINITY;
