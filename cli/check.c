@@ -80,7 +80,9 @@ static kw_code check_task(const check_cli *c, const char *path, kw_error *err)
         char text[256];
         snprintf(text, sizeof text, "task %s is sound: dims %zu, tensors %zu, shapes %zu, edge shapes %zu, %s", t->name,
                  t->n_dims, t->n_tensors, n, n_edges,
-                 !t->reference ? "no reference" : t->reference_source ? "its reference compiles" : "a built-in reference");
+                 !t->reference         ? "no reference"
+                 : t->reference_source ? "its reference compiles"
+                                       : "a built-in reference");
         report(c, path, "ok", text, 0, 0);
     }
     task_free(t);

@@ -80,22 +80,26 @@ static void say_next(const scaffold *s, const char *sidecar, bool sidecar_only)
     const char *file = sidecar;
     int step = 1;
     if (s->others.length > 0)
-        printf("\nThis is for the kernel %s; the file also has %s (--kernel chooses).\n", s->kernel, strb_text(&s->others));
+        printf("\nThis is for the kernel %s; the file also has %s (--kernel chooses).\n", s->kernel,
+               strb_text(&s->others));
     if (s->undefined.length > 0)
         printf("\nNothing in the file defines %s: make them parameters, or give them values in \"defines\", in %s.\n",
                strb_text(&s->undefined), file);
     printf("\nFill in what could not be known (" SCAFFOLD_GAP "), and correct what was guessed:\n");
     printf("  %d. %s: the values to try for each parameter, how many groups are launched\n", step++, file);
     if (!sidecar_only) {
-        printf("  %d. tasks/%s/task.json: the shape of each tensor; \"inout\" for those that the kernel reads and writes;\n"
+        printf("  %d. tasks/%s/task.json: the shape of each tensor; \"inout\" for those that the kernel reads and "
+               "writes;\n"
                "     reduction_length, the number of terms that are added up for one element (1 if there is no sum)\n",
                step++, s->task);
         printf("  %d. tasks/%s/reference.c: the right answer, in plain C\n", step++, s->task);
-        printf("  %d. tasks/%s/shapes/: default.json has the shapes to tune, edge.json those that break kernels\n", step++, s->task);
+        printf("  %d. tasks/%s/shapes/: default.json has the shapes to tune, edge.json those that break kernels\n",
+               step++, s->task);
     }
     say_pages();
     printf("Then:\n");
-    printf("  kernwright check %s%s%s%s\n", sidecar_only ? "" : "tasks/", sidecar_only ? "" : s->task, sidecar_only ? "" : " ", file);
+    printf("  kernwright check %s%s%s%s\n", sidecar_only ? "" : "tasks/", sidecar_only ? "" : s->task,
+           sidecar_only ? "" : " ", file);
     printf("  kernwright time %s\n", file);
     printf("  kernwright tune %s --template %s\n", s->task, file);
     printf("  kernwright emit %s -o kw_%s.h\n", s->task, s->task);
@@ -148,8 +152,10 @@ static kw_code start(const new_cli *c, const char *file, kw_error *err)
     if (code == KW_OK)
         code = scaffold_make(strb_text(&source), &o, &s, err);
     if (code == KW_OK && !c->task && task_exists(s.task))
-        code = kw_error_set(err, KW_BAD_INPUT, "there is a task %s already: give --task %s to write only a sidecar for it, or --task "
-                            "with another name to start a task of your own", s.task, s.task);
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "there is a task %s already: give --task %s to write only a sidecar for it, or --task "
+                            "with another name to start a task of your own",
+                            s.task, s.task);
     if (code == KW_OK)
         code = write_scaffold(&s, file, o.sidecar_only, err);
     scaffold_clear(&s);
@@ -162,12 +168,14 @@ int cli_new(int argc, char **argv)
     new_cli c = {NULL, NULL};
     const option_row rows[] = {
         {"--kernel", OPTION_TEXT, &c.kernel, "NAME", "the kernel function; default: the first"},
-        {"--task", OPTION_TEXT, &c.task, "NAME", "the task it computes; one that exists gets a sidecar only; default: the kernel's name"},
+        {"--task", OPTION_TEXT, &c.task, "NAME",
+         "the task it computes; one that exists gets a sidecar only; default: the kernel's name"},
     };
-    const option_set set = {"new", "KERNEL.cl [options]",
-                            "Reads the signature of an OpenCL kernel and writes a sidecar beside it and a task in ./tasks, with what\n"
-                            "could not be known left to fill in. The kernel stays untouched; no existing file is overwritten.",
-                            rows, sizeof rows / sizeof *rows};
+    const option_set set = {
+        "new", "KERNEL.cl [options]",
+        "Reads the signature of an OpenCL kernel and writes a sidecar beside it and a task in ./tasks, with what\n"
+        "could not be known left to fill in. The kernel stays untouched; no existing file is overwritten.",
+        rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

@@ -210,8 +210,8 @@ static void add_scalars(strb *out, const kernel_facts *f)
     strb_add(out, "  \"scalars\": [");
     for (size_t i = 0; i < f->n_parts; i++)
         if (f->parts[i].kind == PART_SCALAR)
-            strb_printf(out, "%s {\"name\": \"%s\", \"type\": \"%s\", \"values\": [1, 0.5]}", n++ ? ",\n              " : "",
-                        f->parts[i].name, f->parts[i].type);
+            strb_printf(out, "%s {\"name\": \"%s\", \"type\": \"%s\", \"values\": [1, 0.5]}",
+                        n++ ? ",\n              " : "", f->parts[i].name, f->parts[i].type);
     strb_add(out, n ? " ],\n" : "],\n");
 }
 
@@ -233,11 +233,12 @@ static void write_task(scaffold *s, const kernel_facts *f)
 /* A name of the kernel in the C function, where keywords and the function's own names are taken. */
 static const char *c_name(const char *name, char out[FACTS_NAME + 2])
 {
-    static const char *const taken[] = {"ref",   "tensor", "count",  "elements", "value",  "scale",    "i",      "at",    "auto",
-                                        "break", "case",   "char",   "const",    "double", "default",  "do",     "else",  "enum",
-                                        "extern", "float", "for",    "goto",     "if",     "inline",   "int",    "long",  "register",
-                                        "restrict", "return", "short", "signed", "sizeof", "static",   "struct", "switch", "typedef",
-                                        "union", "unsigned", "void", "volatile", "while"};
+    static const char *const taken[] = {"ref",     "tensor", "count",    "elements", "value",    "scale",    "i",
+                                        "at",      "auto",   "break",    "case",     "char",     "const",    "double",
+                                        "default", "do",     "else",     "enum",     "extern",   "float",    "for",
+                                        "goto",    "if",     "inline",   "int",      "long",     "register", "restrict",
+                                        "return",  "short",  "signed",   "sizeof",   "static",   "struct",   "switch",
+                                        "typedef", "union",  "unsigned", "void",     "volatile", "while"};
     bool clash = false;
     for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
         clash |= strcmp(taken[k], name) == 0;
@@ -281,11 +282,16 @@ static void add_outputs(strb *out, const kernel_facts *f)
 static void write_reference(scaffold *s, const kernel_facts *f)
 {
     strb *out = &s->reference;
-    strb_printf(out, "/* Reference of task %s: the right values of some elements of an output, in double precision. */\n", s->task);
+    strb_printf(out,
+                "/* Reference of task %s: the right values of some elements of an output, in double precision. */\n",
+                s->task);
     strb_add(out, "#include \"tasks/kw_reference.h\"\n\n#include <math.h>\n\n"
                   "#error \"compute value[i] and scale[i] below, then remove this line\"\n\n");
-    strb_printf(out, "void %s_reference(const kw_ref *ref, int tensor, size_t count, const uint64_t *elements, double *value,\n"
-                     "    double *scale)\n{\n", s->task);
+    strb_printf(
+        out,
+        "void %s_reference(const kw_ref *ref, int tensor, size_t count, const uint64_t *elements, double *value,\n"
+        "    double *scale)\n{\n",
+        s->task);
     add_inputs(out, f);
     add_outputs(out, f);
     strb_add(out, "    for (size_t i = 0; i < count; i++) {\n"

@@ -79,8 +79,8 @@ static const char *after_kernel_word(const char *from)
     return !a || (b && b < a) ? b : a;
 }
 
-/* The next kernel definition or declaration in the text at or after *from, which moves behind it. Attributes with parentheses may stand
- * anywhere before the name. */
+/* The next kernel definition or declaration in the text at or after *from, which moves behind it. Attributes with
+ * parentheses may stand anywhere before the name. */
 static bool next_kernel(const char *text, const char **from, kernel_place *out)
 {
     for (const char *begin; (begin = after_kernel_word(*from)) != NULL;) {
@@ -130,7 +130,8 @@ static kw_code choose_kernel(const char *text, const char *file, const char *wan
     if (found)
         return KW_OK;
     if (wanted && f->others.length > 0)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: there is no kernel %s; there is %s", file, wanted, strb_text(&f->others));
+        return kw_error_set(err, KW_BAD_INPUT, "%s: there is no kernel %s; there is %s", file, wanted,
+                            strb_text(&f->others));
     return kw_error_set(err, KW_BAD_INPUT, "%s: no kernel found: a function that begins with kernel or __kernel", file);
 }
 
@@ -138,9 +139,9 @@ static kw_code choose_kernel(const char *text, const char *file, const char *wan
 
 static const struct {
     const char *word, *type;
-} types[] = {{"float", "f32"},  {"half", "f16"}, {"double", "f64"}, {"char", "i8"},   {"uchar", "u8"},
-             {"short", "i16"},  {"long", "i64"}, {"ulong", "u64"},  {"ushort", "u16"}, {"size_t", "u64"},
-             {"ptrdiff_t", "i64"}, {"int", "i32"}, {"uint", "u32"},  {"unsigned", "u32"}};
+} types[] = {{"float", "f32"},     {"half", "f16"}, {"double", "f64"}, {"char", "i8"},     {"uchar", "u8"},
+             {"short", "i16"},     {"long", "i64"}, {"ulong", "u64"},  {"ushort", "u16"},  {"size_t", "u64"},
+             {"ptrdiff_t", "i64"}, {"int", "i32"},  {"uint", "u32"},   {"unsigned", "u32"}};
 
 /* `letters` is the word without the digits of a vector type. */
 static const char *type_of_word(const char *word, size_t letters)
@@ -182,8 +183,8 @@ static void look_up_type(const char *source, const char *name, char out[FACTS_NA
     }
 }
 
-/* The element type in `text`, without the parameter's name; vectors by their element. NULL if unknown. Names are looked up in
- * the source up to `depth` times. *is_vector may be NULL. */
+/* The element type in `text`, without the parameter's name; vectors by their element. NULL if unknown. Names are
+ * looked up in the source up to `depth` times. *is_vector may be NULL. */
 static const char *type_of(const char *text, const char *source, int depth, bool *is_vector)
 {
     const char *found = NULL;
@@ -244,8 +245,10 @@ static kw_code read_part(const char *text, const char *source, const char *file,
     else if (pointer)
         out->kind = is_input(text) ? PART_IN : PART_OUT;
     else if (!out->type || is_vector)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: the kernel parameter '%s' is no pointer and no number, so it can be neither a "
-                            "tensor nor a dim nor a scalar: a task has nothing to give to it", file, text);
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "%s: the kernel parameter '%s' is no pointer and no number, so it can be neither a "
+                            "tensor nor a dim nor a scalar: a task has nothing to give to it",
+                            file, text);
     else
         out->kind = out->type[0] == 'f' ? PART_SCALAR : PART_DIM;
     return KW_OK;
@@ -268,10 +271,13 @@ static kw_code read_parts(const kernel_place *k, const char *source, const char 
             depth += (*p == '(') - (*p == ')');
         char *text = mem_strndup(from + strspn(from, " \n"), (size_t)(p - from) - strspn(from, " \n"));
         if (strchr(text, '#'))
-            code = kw_error_set(err, KW_BAD_INPUT, "%s: the parameter list of %s has preprocessor lines, so it depends on macros: "
-                                "write the sidecar by hand (templates/FORMAT.md)", file, k->name);
+            code = kw_error_set(err, KW_BAD_INPUT,
+                                "%s: the parameter list of %s has preprocessor lines, so it depends on macros: "
+                                "write the sidecar by hand (templates/FORMAT.md)",
+                                file, k->name);
         else if (!is_blank(text) && f->n_parts == FACTS_MAX_PARTS)
-            code = kw_error_set(err, KW_BAD_INPUT, "%s: %s has more than %d parameters", file, k->name, FACTS_MAX_PARTS);
+            code =
+                kw_error_set(err, KW_BAD_INPUT, "%s: %s has more than %d parameters", file, k->name, FACTS_MAX_PARTS);
         else if (!is_blank(text) && (code = read_part(text, source, file, &f->parts[f->n_parts], err)) == KW_OK)
             f->n_parts++;
         free(text);
@@ -318,7 +324,8 @@ static void read_doc(const char *source, macro *m)
 
 static void read_macros(const char *stripped, const char *source, kernel_facts *f)
 {
-    for (const char *p = strstr(stripped, "ifndef "); p && f->n_macros < FACTS_MAX_MACROS; p = strstr(p + 1, "ifndef ")) {
+    for (const char *p = strstr(stripped, "ifndef "); p && f->n_macros < FACTS_MAX_MACROS;
+         p = strstr(p + 1, "ifndef ")) {
         char name[FACTS_NAME], again[FACTS_NAME], given_text[32], *end;
         if (sscanf(p, "ifndef %63s # define %63s %31[^\n]", name, again, given_text) != 3 || strcmp(name, again) != 0)
             continue;
@@ -386,8 +393,9 @@ static bool read_attribute(const char *begin, const char *open, kernel_facts *f)
 
 static bool names_group(const char *name, const char *end)
 {
-    static const char *const usual[] = {"WG",         "WGS",        "WG_SIZE", "WGSIZE",     "WORK_GROUP_SIZE", "WORKGROUP_SIZE",
-                                        "GROUP_SIZE", "LOCAL_SIZE", "BLOCK",   "BLOCK_SIZE", "BLOCKSIZE",       "THREADS"};
+    static const char *const usual[] = {
+        "WG",         "WGS",        "WG_SIZE", "WGSIZE",     "WORK_GROUP_SIZE", "WORKGROUP_SIZE",
+        "GROUP_SIZE", "LOCAL_SIZE", "BLOCK",   "BLOCK_SIZE", "BLOCKSIZE",       "THREADS"};
     char text[FACTS_NAME];
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         snprintf(text, sizeof text, "%s%s", usual[i], end);
@@ -401,8 +409,9 @@ static bool names_group(const char *name, const char *end)
 
 static bool is_known_constant(const char *name)
 {
-    static const char *const starts[] = {"CLK_", "CL_", "M_", "FLT_", "DBL_", "HALF_", "__", "FP_", "ATOMIC_", "CHAR_", "SCHAR_",
-                                         "UCHAR_", "SHRT_", "USHRT_", "INT_", "UINT_", "LONG_", "ULONG_", "HUGE_VAL"};
+    static const char *const starts[] = {"CLK_", "CL_",     "M_",    "FLT_",   "DBL_",    "HALF_", "__",
+                                         "FP_",  "ATOMIC_", "CHAR_", "SCHAR_", "UCHAR_",  "SHRT_", "USHRT_",
+                                         "INT_", "UINT_",   "LONG_", "ULONG_", "HUGE_VAL"};
     static const char *const whole[] = {"INFINITY", "NAN", "MAXFLOAT", "NULL"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (strncmp(name, starts[i], strlen(starts[i])) == 0)
@@ -427,8 +436,17 @@ static bool looks_like_macro(const char *name)
 /* Is the name defined, tested, declared, or a parameter of the kernel or of the sidecar? */
 static bool is_defined(const kernel_facts *f, const char *text, const char *name)
 {
-    static const char *const before[] = {"define", "ifdef", "ifndef", "defined", "defined(", "defined (", "float", "int", "uint",
-                                         "enum {", "pragma OPENCL EXTENSION"};
+    static const char *const before[] = {"define",
+                                         "ifdef",
+                                         "ifndef",
+                                         "defined",
+                                         "defined(",
+                                         "defined (",
+                                         "float",
+                                         "int",
+                                         "uint",
+                                         "enum {",
+                                         "pragma OPENCL EXTENSION"};
     for (size_t i = 0; i < f->n_parts; i++)
         if (strcmp(f->parts[i].name, name) == 0)
             return true;

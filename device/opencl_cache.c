@@ -1,5 +1,7 @@
 #include "device/opencl_cache.h"
 
+#include "device/device.h"
+
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -96,6 +98,12 @@ void opencl_cache_set_drivers(void)
     /* What a search compiles must not push out its own beginning. */
     setenv("CUDA_CACHE_MAXSIZE", "4294967296", 0);
     free(folder);
+}
+
+char *device_cache_folder(void)
+{
+    opencl_cache_set_drivers();
+    return opencl_cache_folder();
 }
 
 opencl_cache *opencl_cache_open(const char *folder, uint64_t max_bytes)

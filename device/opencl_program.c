@@ -9,8 +9,25 @@
 #include <string.h>
 
 #define HEAD_LINES 12 /* of the source, shown when the compiler says nothing */
+#define MAX_LOG ((size_t)1 << 20) /* bytes that are kept: a source of a few KiB can bring forth hundreds of MiB */
 
 /* ---- the log ---- */
+
+/* Errors may come first or last: what is left out lies in the middle. */
+static void add_log(char *text, strb *out)
+{
+    const size_t length = strlen(text), head = MAX_LOG / 4 * 3, tail = MAX_LOG - head;
+    if (length <= MAX_LOG) {
+        opencl_hide_temporaries(text);
+        strb_add(out, text);
+        return;
+    }
+    char *end = text + length - tail, *start = mem_strndup(text, head);
+    opencl_hide_temporaries(start);
+    opencl_hide_temporaries(end);
+    strb_printf(out, "%s\n... %zu bytes of the log are left out ...\n%s", start, length - MAX_LOG, end);
+    free(start);
+}
 
 /* The driver's log; "" unless something can be seen in it (PoCL gives one newline after a success). */
 static void read_log(const opencl *o, cl_program program, strb *out)
@@ -19,13 +36,17 @@ static void read_log(const opencl *o, cl_program program, strb *out)
     bool visible = false;
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size <= 1)
         return;
-    char *text = mem_calloc(size + 1, 1);
+    char *text = mem_try_alloc(size + 1);
+    if (!text) {
+        strb_printf(out, "a log of %zu bytes, for which there is no memory\n", size);
+        return;
+    }
+    memset(text, 0, size + 1);
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
         for (const char *p = text; *p; p++)
             visible = visible || isgraph((unsigned char)*p);
-    opencl_hide_temporaries(text);
     if (visible)
-        strb_add(out, text);
+        add_log(text, out);
     free(text);
 }
 

@@ -27,7 +27,7 @@ typedef struct kw_ref {
     const uint64_t *elements;     /* number of elements of each tensor */
 } kw_ref;
 
-/* values of the n listed elements (flat index into the output tensor's memory) of output `tensor`,
+/* values of the n listed elements (flat index into the tensor's memory) of tensor `tensor` of task.json, an output,
  * and for each the sum of |terms| */
 typedef void kw_reference_fn(const kw_ref *r, int tensor, size_t n, const uint64_t *elements, double *value,
                              double *scale);

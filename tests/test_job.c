@@ -286,6 +286,7 @@ static void test_record_round_trip(void **state)
                     .n_dropped = 2,
                     .method = "events",
                     .stopped_early = true,
+                    .saved_ms = 12.25,
                     .compile_ms = 1.5,
                     .verify_ms = 2.5,
                     .time_ms = 3.5,
@@ -316,6 +317,8 @@ static void test_record_round_trip(void **state)
         assert_string_equal(got->method, "events");
         assert_true(got->stopped_early);
         assert_int_equal(got->out_of_memory, o % 2 == 1);
+        assert_true(got->saved_ms == 12.25);
+        assert_null(got->probe);
         assert_true(got->compile_ms == 1.5 && got->verify_ms == 2.5 && got->time_ms == 3.5);
         assert_true(got->compile_start_ms == 0.5 && got->verify_start_ms == 4 && got->time_start_ms == 5);
         assert_true(got->device_ms == 5.25);

@@ -80,20 +80,23 @@ static void check_part(const part *p, part_kind kind, const char *name, const ch
 static void parameters_and_their_types(void **state)
 {
     (void)state;
-    kernel_facts f = read_kernel("#define REAL float\n"
-                                 "typedef double4 wide;\n"
-                                 "__kernel void k(__global const REAL *restrict a, const global half8* b, __constant uchar *c,\n"
-                                 "    global wide *d, __global float * const e, global T *f, local REAL *g, __local int4 h[],\n"
-                                 "    int i, const unsigned int j, unsigned long k, size_t l, unsigned m, short o,\n"
-                                 "    float p, REAL q, double r, /* , */ __global unsigned char *in)\n{\n}\n", NULL);
+    kernel_facts f =
+        read_kernel("#define REAL float\n"
+                    "typedef double4 wide;\n"
+                    "__kernel void k(__global const REAL *restrict a, const global half8* b, __constant uchar *c,\n"
+                    "    global wide *d, __global float * const e, global T *f, local REAL *g, __local int4 h[],\n"
+                    "    int i, const unsigned int j, unsigned long k, size_t l, unsigned m, short o,\n"
+                    "    float p, REAL q, double r, /* , */ __global unsigned char *in)\n{\n}\n",
+                    NULL);
     static const struct {
         part_kind kind;
         const char *name, *type;
-    } wanted[] = {{PART_IN, "a", "f32"},   {PART_IN, "b", "f16"},   {PART_IN, "c", "u8"},     {PART_OUT, "d", "f64"},
-                  {PART_OUT, "e", "f32"},  {PART_OUT, "f", NULL},   {PART_LOCAL, "g", "f32"}, {PART_LOCAL, "h", "i32"},
-                  {PART_DIM, "i", "i32"},  {PART_DIM, "j", "u32"},  {PART_DIM, "k", "u64"},   {PART_DIM, "l", "u64"},
-                  {PART_DIM, "m", "u32"},  {PART_DIM, "o", "i16"},  {PART_SCALAR, "p", "f32"}, {PART_SCALAR, "q", "f32"},
-                  {PART_SCALAR, "r", "f64"}, {PART_OUT, "in_", "u8"}};
+    } wanted[] = {{PART_IN, "a", "f32"},     {PART_IN, "b", "f16"},     {PART_IN, "c", "u8"},
+                  {PART_OUT, "d", "f64"},    {PART_OUT, "e", "f32"},    {PART_OUT, "f", NULL},
+                  {PART_LOCAL, "g", "f32"},  {PART_LOCAL, "h", "i32"},  {PART_DIM, "i", "i32"},
+                  {PART_DIM, "j", "u32"},    {PART_DIM, "k", "u64"},    {PART_DIM, "l", "u64"},
+                  {PART_DIM, "m", "u32"},    {PART_DIM, "o", "i16"},    {PART_SCALAR, "p", "f32"},
+                  {PART_SCALAR, "q", "f32"}, {PART_SCALAR, "r", "f64"}, {PART_OUT, "in_", "u8"}};
     assert_int_equal(f.n_parts, sizeof wanted / sizeof *wanted);
     for (size_t i = 0; i < f.n_parts; i++)
         check_part(&f.parts[i], wanted[i].kind, wanted[i].name, wanted[i].type);
@@ -103,11 +106,12 @@ static void parameters_and_their_types(void **state)
 static void chooses_a_kernel(void **state)
 {
     (void)state;
-    static const char text[] = "/* kernel void not_me(int n) */\n"
-                               "kernel void first(global float *x);\n"
-                               "kernel __attribute__((vec_type_hint(float4))) void first(global float *x) { }\n"
-                               "__kernel void __attribute__((reqd_work_group_size(8, 1, 1))) second(global int *y, int n) { }\n"
-                               "__attribute__((reqd_work_group_size(4, 2, 1))) kernel void third(void) { }\n";
+    static const char text[] =
+        "/* kernel void not_me(int n) */\n"
+        "kernel void first(global float *x);\n"
+        "kernel __attribute__((vec_type_hint(float4))) void first(global float *x) { }\n"
+        "__kernel void __attribute__((reqd_work_group_size(8, 1, 1))) second(global int *y, int n) { }\n"
+        "__attribute__((reqd_work_group_size(4, 2, 1))) kernel void third(void) { }\n";
     kernel_facts f = read_kernel(text, NULL);
     assert_string_equal(f.name, "first");
     assert_string_equal(strb_text(&f.others), "second, third");
@@ -138,7 +142,8 @@ static void reads_macros(void **state)
                                  "#ifndef REAL\n#define REAL float\n#endif\n"
                                  "#ifndef SUM\n#define SUM 1 + 2\n#endif\n"
                                  "#ifndef NEXT\n#define NEXT -3\n#endif\n"
-                                 "kernel void k(int n) { }\n", NULL);
+                                 "kernel void k(int n) { }\n",
+                                 NULL);
     assert_int_equal(f.n_macros, 3);
     assert_string_equal(f.macros[0].name, "WG");
     assert_int_equal(f.macros[0].value, 64);
@@ -158,20 +163,24 @@ static void reads_macros(void **state)
 static void reads_the_work_group(void **state)
 {
     (void)state;
-    kernel_facts f = read_kernel(TWO_MACROS "kernel __attribute__((reqd_work_group_size(TX / R, (R), 1)))\nvoid k(int n) { }", NULL);
+    kernel_facts f =
+        read_kernel(TWO_MACROS "kernel __attribute__((reqd_work_group_size(TX / R, (R), 1)))\nvoid k(int n) { }", NULL);
     assert_int_equal(f.n_local, 2);
     assert_string_equal(f.local[0], "TX // R");
     assert_string_equal(f.local[1], "(R)");
     assert_true(f.macros[0].is_local && f.macros[1].is_local);
     facts_clear(&f);
     /* Y is not a parameter: an expression with it would be wrong. */
-    f = read_kernel(TWO_MACROS "#define Y (2 * R)\nkernel __attribute__((reqd_work_group_size(TX, Y, 1))) void k(int n) { }", NULL);
+    f = read_kernel(
+        TWO_MACROS "#define Y (2 * R)\nkernel __attribute__((reqd_work_group_size(TX, Y, 1))) void k(int n) { }", NULL);
     assert_int_equal(f.n_local, 2);
     assert_string_equal(f.local[0], "TX");
     assert_string_equal(f.local[1], "");
     facts_clear(&f);
-    f = read_kernel("#ifndef block_size_y\n#define block_size_y 4\n#endif\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"
-                    "kernel void k(int n) { }", NULL);
+    f = read_kernel(
+        "#ifndef block_size_y\n#define block_size_y 4\n#endif\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"
+        "kernel void k(int n) { }",
+        NULL);
     assert_int_equal(f.n_local, 2);
     assert_string_equal(f.local[0], "block_size_x");
     assert_string_equal(f.local[1], "block_size_y");
@@ -184,13 +193,15 @@ static void reads_the_work_group(void **state)
 static void names_what_nobody_defines(void **state)
 {
     (void)state;
-    kernel_facts f = read_kernel("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define TWICE(X1) (2 * (X1))\n"
-                                 "#ifdef DEBUG\n#endif\n#if defined(FAST)\n#endif\n"
-                                 "constant float SCALE = 2;\n"
-                                 "kernel void k(global REAL *x, int NN) {\n"
-                                 "  local float t[TILE + 1]; barrier(CLK_LOCAL_MEM_FENCE); x[0] = TWICE(M_PI_F) + INFINITY + TILE;\n"
-                                 "#pragma unroll TURNS\n"
-                                 "  for (int N = NN; N < 2; N++) { } /* NEVER */\n}\n", NULL);
+    kernel_facts f =
+        read_kernel("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define TWICE(X1) (2 * (X1))\n"
+                    "#ifdef DEBUG\n#endif\n#if defined(FAST)\n#endif\n"
+                    "constant float SCALE = 2;\n"
+                    "kernel void k(global REAL *x, int NN) {\n"
+                    "  local float t[TILE + 1]; barrier(CLK_LOCAL_MEM_FENCE); x[0] = TWICE(M_PI_F) + INFINITY + TILE;\n"
+                    "#pragma unroll TURNS\n"
+                    "  for (int N = NN; N < 2; N++) { } /* NEVER */\n}\n",
+                    NULL);
     assert_string_equal(strb_text(&f.undefined), "REAL, TILE, TURNS");
     facts_clear(&f);
     /* The size of the group becomes a parameter. */
@@ -230,31 +241,34 @@ static void a_simple_kernel_leaves_few_gaps(void **state)
     (void)state;
     const scaffold_options o = {.file = "scale.cl"};
     scaffold s = make("kernel void scale(int n, float factor, global const float *x, global float *y)\n"
-                      "{ int i = get_global_id(0); if (i < n) y[i] = factor * x[i]; }\n", &o);
-    assert_string_equal(strb_text(&s.sidecar),
-                        "{ \"task\": \"scale\",\n"
-                        "  \"language\": \"opencl\",\n"
-                        "  \"fallback\": true,\n"
-                        "  \"sources\": [\"scale.cl\"],\n"
-                        "  \"macros\": true,\n"
-                        "  \"params\": {\n"
-                        "    \"WG_SIZE\": {\"values\": [16, 32, 64, 128, 256], \"default\": 64, \"doc\": \"work-items per group\"} },\n"
-                        "  \"constraints\": [\"WG_SIZE <= device.max_work_group_size\"],\n"
-                        "  \"launches\": [\n"
-                        "    {\"kernel\": \"scale\",\n"
-                        "     \"args\": [\"n\", \"factor\", \"x\", \"y\"],\n"
-                        "     \"local\": [\"WG_SIZE\"], \"groups\": [\"ceil_div(n, WG_SIZE)\"]} ] }\n");
-    assert_string_equal(strb_text(&s.task_json),
-                        "{ \"task\": \"scale\",\n"
-                        "  \"doc\": \"what scale computes, in one line\",\n"
-                        "  \"dims\": {\"n\": {\"min\": 1}},\n"
-                        "  \"tensors\": [ {\"name\": \"x\", \"type\": \"f32\", \"shape\": [\"n\"], \"access\": \"in\"},\n"
-                        "               {\"name\": \"y\", \"type\": \"f32\", \"shape\": [\"n\"], \"access\": \"out\"} ],\n"
-                        "  \"scalars\": [ {\"name\": \"factor\", \"type\": \"f32\", \"values\": [1, 0.5]} ],\n"
-                        "  \"reference\": \"scale_reference\",\n"
-                        "  \"error\": {\"reduction_length\": \"FILL_IN\"},\n"
-                        "  \"shapes\": \"shapes/default.json\",\n"
-                        "  \"edge_shapes\": \"shapes/edge.json\" }\n");
+                      "{ int i = get_global_id(0); if (i < n) y[i] = factor * x[i]; }\n",
+                      &o);
+    assert_string_equal(
+        strb_text(&s.sidecar),
+        "{ \"task\": \"scale\",\n"
+        "  \"language\": \"opencl\",\n"
+        "  \"fallback\": true,\n"
+        "  \"sources\": [\"scale.cl\"],\n"
+        "  \"macros\": true,\n"
+        "  \"params\": {\n"
+        "    \"WG_SIZE\": {\"values\": [16, 32, 64, 128, 256], \"default\": 64, \"doc\": \"work-items per group\"} },\n"
+        "  \"constraints\": [\"WG_SIZE <= device.max_work_group_size\"],\n"
+        "  \"launches\": [\n"
+        "    {\"kernel\": \"scale\",\n"
+        "     \"args\": [\"n\", \"factor\", \"x\", \"y\"],\n"
+        "     \"local\": [\"WG_SIZE\"], \"groups\": [\"ceil_div(n, WG_SIZE)\"]} ] }\n");
+    assert_string_equal(
+        strb_text(&s.task_json),
+        "{ \"task\": \"scale\",\n"
+        "  \"doc\": \"what scale computes, in one line\",\n"
+        "  \"dims\": {\"n\": {\"min\": 1}},\n"
+        "  \"tensors\": [ {\"name\": \"x\", \"type\": \"f32\", \"shape\": [\"n\"], \"access\": \"in\"},\n"
+        "               {\"name\": \"y\", \"type\": \"f32\", \"shape\": [\"n\"], \"access\": \"out\"} ],\n"
+        "  \"scalars\": [ {\"name\": \"factor\", \"type\": \"f32\", \"values\": [1, 0.5]} ],\n"
+        "  \"reference\": \"scale_reference\",\n"
+        "  \"error\": {\"reduction_length\": \"FILL_IN\"},\n"
+        "  \"shapes\": \"shapes/default.json\",\n"
+        "  \"edge_shapes\": \"shapes/edge.json\" }\n");
     has_text(&s.reference, "void scale_reference(const kw_ref *ref, int tensor, ");
     has_text(&s.reference, "    const int64_t n = ref->dims[0];\n    const double factor = ref->scalars[0];\n"
                            "    const double *x = ref->tensors[0];\n    /* `tensor` is 1 for y.");
@@ -270,7 +284,8 @@ static void what_is_not_known_is_a_gap(void **state)
     const scaffold_options o = {.file = "odd \"name\".cl"};
     scaffold s = make("#ifndef WG_SIZE\n#define WG_SIZE 32\n#endif\n#ifndef UNROLL\n#define UNROLL 1\n#endif\n"
                       "#ifndef TILE\n#define TILE 0\n#endif\n#ifndef PAD\n#define PAD 3\n#endif\n"
-                      "kernel void f(uint rows, ulong columns, global T *in, local float *buffer) { }\n", &o);
+                      "kernel void f(uint rows, ulong columns, global T *in, local float *buffer) { }\n",
+                      &o);
     is_json(&s.sidecar);
     is_json(&s.task_json);
     has_text(&s.sidecar, "\"sources\": [\"odd \\\"name\\\".cl\"]");
@@ -278,8 +293,9 @@ static void what_is_not_known_is_a_gap(void **state)
     has_text(&s.sidecar, "\"UNROLL\": {\"values\": [1, 2, 4], \"default\": 1}");
     has_text(&s.sidecar, "\"TILE\": {\"values\": [0, 1], \"default\": 0}");
     has_text(&s.sidecar, "\"PAD\": {\"values\": [3], \"default\": 3}");
-    has_text(&s.sidecar, "\"args\": [{\"expr\": \"rows\", \"type\": \"u32\"}, {\"expr\": \"columns\", \"type\": \"u64\"}, \"in_\", "
-                         "{\"local\": \"FILL_IN\", \"doc\": \"bytes of buffer\"}]");
+    has_text(&s.sidecar,
+             "\"args\": [{\"expr\": \"rows\", \"type\": \"u32\"}, {\"expr\": \"columns\", \"type\": \"u64\"}, \"in_\", "
+             "{\"local\": \"FILL_IN\", \"doc\": \"bytes of buffer\"}]");
     has_text(&s.sidecar, "\"local\": [\"WG_SIZE\"], \"groups\": [\"FILL_IN\"]");
     has_text(&s.task_json, "{\"name\": \"in_\", \"type\": \"FILL_IN\", \"shape\": [\"FILL_IN\"], \"access\": \"out\"}");
     scaffold_clear(&s);
@@ -289,7 +305,8 @@ static void group_sizes_make_a_constraint(void **state)
 {
     (void)state;
     const scaffold_options o = {.file = "k.cl"};
-    scaffold s = make(TWO_MACROS "kernel __attribute__((reqd_work_group_size(TX / R, R, 1))) void k(int n, global float *x) { }", &o);
+    scaffold s = make(
+        TWO_MACROS "kernel __attribute__((reqd_work_group_size(TX / R, R, 1))) void k(int n, global float *x) { }", &o);
     has_text(&s.sidecar, "\"constraints\": [\"(TX // R) * R <= device.max_work_group_size\"],\n");
     has_text(&s.sidecar, "\"local\": [\"TX // R\", \"R\"], \"groups\": [\"FILL_IN\", \"FILL_IN\"]");
     scaffold_clear(&s);
@@ -306,7 +323,8 @@ static void names_do_not_clash_in_the_reference(void **state)
     (void)state;
     const scaffold_options o = {.file = "k.cl"};
     scaffold s = make("kernel void k(int count, float ref, global const float *value, global const float *at, int in,\n"
-                      "  global float *scale) { }", &o);
+                      "  global float *scale) { }",
+                      &o);
     has_text(&s.reference, "const int64_t count_ = ref->dims[0];");
     has_text(&s.reference, "const int64_t in_ = ref->dims[1];");
     has_text(&s.reference, "const double ref_ = ref->scalars[0];");
@@ -338,7 +356,8 @@ static void a_sidecar_for_a_task_that_exists(void **state)
 {
     (void)state;
     const scaffold_options o = {.file = "k.cl", .task = "saxpy", .sidecar_only = true};
-    scaffold s = make("kernel void mine(int N, float a, global const float *x, global float *y) { }\nkernel void b(int n) { }", &o);
+    scaffold s = make(
+        "kernel void mine(int N, float a, global const float *x, global float *y) { }\nkernel void b(int n) { }", &o);
     assert_string_equal(s.task, "saxpy");
     assert_string_equal(s.kernel, "mine");
     assert_string_equal(strb_text(&s.others), "b");
@@ -352,12 +371,18 @@ static void a_sidecar_for_a_task_that_exists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_and_their_types),      cmocka_unit_test(chooses_a_kernel),
-        cmocka_unit_test(reads_macros),                    cmocka_unit_test(reads_the_work_group),
-        cmocka_unit_test(names_what_nobody_defines),       cmocka_unit_test(bad_kernels),
-        cmocka_unit_test(a_simple_kernel_leaves_few_gaps), cmocka_unit_test(what_is_not_known_is_a_gap),
-        cmocka_unit_test(group_sizes_make_a_constraint),   cmocka_unit_test(names_do_not_clash_in_the_reference),
-        cmocka_unit_test(shapes_stay_small),               cmocka_unit_test(a_sidecar_for_a_task_that_exists),
+        cmocka_unit_test(parameters_and_their_types),
+        cmocka_unit_test(chooses_a_kernel),
+        cmocka_unit_test(reads_macros),
+        cmocka_unit_test(reads_the_work_group),
+        cmocka_unit_test(names_what_nobody_defines),
+        cmocka_unit_test(bad_kernels),
+        cmocka_unit_test(a_simple_kernel_leaves_few_gaps),
+        cmocka_unit_test(what_is_not_known_is_a_gap),
+        cmocka_unit_test(group_sizes_make_a_constraint),
+        cmocka_unit_test(names_do_not_clash_in_the_reference),
+        cmocka_unit_test(shapes_stay_small),
+        cmocka_unit_test(a_sidecar_for_a_task_that_exists),
     };
     return cmocka_run_group_tests_name("scaffold", tests, NULL, NULL);
 }

@@ -81,11 +81,13 @@ static void finish(evaluator *e, candidate *c)
 
 static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
 {
+    *n = 0;
     switch (c->kind) {
+    case CANDIDATE_PROBE:
+        return KW_OK;
     case CANDIDATE_GENERAL:
         return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
     case CANDIDATE_RETIME:
-        *n = 0;
         return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
     case CANDIDATE_TARGET:
         break;
@@ -100,10 +102,32 @@ static job_mode mode_of(const candidate *c)
         return JOB_VERIFY;
     case CANDIDATE_RETIME:
         return JOB_TIME;
+    case CANDIDATE_PROBE:
+        return JOB_PROBE;
     case CANDIDATE_TARGET:
         break;
     }
     return JOB_EVALUATE;
+}
+
+/* What a job says of its candidate. */
+static void describe(const evaluator *e, const candidate *c, bool compile_only, job *j)
+{
+    const variant *v = c->variant, *trusted = c->cases->trusted;
+    j->lang = v->lang;
+    j->source = v->source;
+    j->options = v->options;
+    j->task = v->task;
+    j->types = v->types;
+    j->timing.cold = e->options.cold;
+    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !e->compiled.first);
+    j->timing.max_ns = 2000000000;
+    j->timing.hopeless_ns = c->hopeless_ns;
+    j->timing.method = c->method;
+    if (trusted && !compile_only) {
+        j->trusted_source = trusted->source;
+        j->trusted_options = trusted->options;
+    }
 }
 
 /* false when the job cannot even be made: then the candidate is finished. */
@@ -119,30 +143,17 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
         finish(e, c);
         return false;
     }
-    const variant *v = c->variant, *trusted = c->cases->trusted;
     job j;
     memset(&j, 0, sizeof j);
     j.id = c->id;
     j.device = e->device.spec;
     j.mode = compile_only ? JOB_COMPILE : mode_of(c);
-    j.lang = v->lang;
-    j.source = v->source;
-    j.options = v->options;
-    j.task = v->task;
-    j.types = v->types;
     j.cases = e->cases;
     j.n_cases = n;
-    j.timing.cold = e->options.cold;
-    j.timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !e->compiled.first);
-    j.timing.max_ns = 2000000000;
-    j.timing.hopeless_ns = c->hopeless_ns;
-    j.timing.method = c->method;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
-    if (trusted && !compile_only) {
-        j.trusted_source = trusted->source;
-        j.trusted_options = trusted->options;
-    }
+    if (c->variant)
+        describe(e, c, compile_only, &j);
     strb line = STRB_INIT;
     job_print(&j, &line);
     c->sent_ns = clock_now_ns();
@@ -192,9 +203,18 @@ static void start_compiles(evaluator *e)
     }
 }
 
+/* Other workers load their drivers while they start: a CPU device is not probed beside that. */
+static bool must_wait(const evaluator *e, const candidate *c)
+{
+    bool starting = false;
+    for (size_t w = 1; c && c->kind == CANDIDATE_PROBE && is_cpu(e) && w < e->n_workers; w++)
+        starting = starting || pool_is_starting(e->pool, w);
+    return starting;
+}
+
 static void start_timing(evaluator *e)
 {
-    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER)) {
+    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, e->compiled.first)) {
         candidate *c = pop(&e->compiled);
         if (!c)
             return;
@@ -247,7 +267,7 @@ static void schedule(evaluator *e)
 
 static void trace_record(evaluator *e, const candidate *c, const job_record *r, size_t worker)
 {
-    const char *name = c->variant->template_name;
+    const char *name = c->variant ? c->variant->template_name : "probe";
     struct {
         const char *what;
         double start_ms, ms;

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "tuner/job_names.h"
+#include "tuner/probe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,6 +60,7 @@ void job_hello_print(const message *hello, strb *out)
         json_append(devices, device_info_to_json(&hello->devices[i]));
     json_set(o, "devices", devices);
     json_set_string(o, "note", hello->note);
+    json_set_string(o, "sandbox", hello->sandbox);
     print_line(o, out);
 }
 
@@ -94,6 +96,7 @@ static json *record_to_json(const job_record *r)
     json_set_bool(o, "stopped_early", r->stopped_early);
     if (r->out_of_memory)
         json_set_bool(o, "out_of_memory", true);
+    json_set_number(o, "saved_ms", r->saved_ms);
     json_set_number(o, "compile_start_ms", r->compile_start_ms);
     json_set_number(o, "compile_ms", r->compile_ms);
     json_set_number(o, "verify_start_ms", r->verify_start_ms);
@@ -106,6 +109,8 @@ static json *record_to_json(const job_record *r)
     json_set_int(o, "local_bytes", r->local_bytes);
     json_set_int(o, "cases_passed", (int64_t)r->cases_passed);
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
+    if (r->probe)
+        json_set(o, "probe", probe_figures_to_json(r->probe));
     return o;
 }
 
@@ -123,6 +128,7 @@ void job_record_clear(job_record *r)
 {
     free(r->detail);
     free(r->samples_ns);
+    free(r->probe);
     memset(r, 0, sizeof *r);
 }
 
@@ -200,6 +206,7 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
         {"time_ms", &out->time_ms},
         {"device_ms", &out->device_ms},
         {"worst_error", &out->worst_error},
+        {"saved_ms", &out->saved_ms},
     };
     kw_code code = KW_OK;
     for (size_t i = 0; i < sizeof reals / sizeof reals[0] && code == KW_OK; i++)
@@ -221,6 +228,15 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
     return code;
 }
 
+static kw_code read_probe(const json *o, job_record *out, kw_error *err)
+{
+    const json *figures = json_get(o, "probe");
+    if (!figures)
+        return KW_OK;
+    out->probe = mem_calloc(1, sizeof *out->probe);
+    return probe_figures_from_json(figures, "result: probe", out->probe, err);
+}
+
 static kw_code read_result(const json *o, message *out, kw_error *err)
 {
     const json *record = json_get(o, "record");
@@ -233,6 +249,8 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_figures(record, &out->record, err);
     if (code == KW_OK)
         code = read_samples(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_probe(record, &out->record, err);
     return code;
 }
 
@@ -290,6 +308,8 @@ static kw_code read_hello(const json *o, message *out, kw_error *err)
         code = json_opt_int(o, "available_bytes", "hello", 0, &out->available_bytes, err);
     if (code == KW_OK)
         code = read_text(o, "note", out->note, sizeof out->note, err);
+    if (code == KW_OK)
+        code = read_text(o, "sandbox", out->sandbox, sizeof out->sandbox, err);
     return code == KW_OK ? read_devices(o, out, err) : code;
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strb.h"
+#include "tuner/sandbox.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -564,6 +565,7 @@ void pool_stop(pool *p)
         if (w->has_hello)
             message_clear(&w->hello);
     }
+    sandbox_sweep(); /* private folders of workers that were killed */
     uv_close((uv_handle_t *)&p->wait, NULL);
     uv_close((uv_handle_t *)&p->on_int, NULL);
     uv_close((uv_handle_t *)&p->on_term, NULL);

@@ -34,6 +34,7 @@ typedef struct timing_result {
     size_t n, n_dropped;
     timing_method method;
     bool stopped_early;
+    double saved_ns; /* what the rest would have taken */
     size_t row_runs; /* runs of the last row before the probe's: run i used set i % n_sets */
 } timing_result;
 

@@ -2,7 +2,6 @@
 #include "tuner/worker_internal.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,8 +127,7 @@ static bool launch_once(run *r, const job_case *c)
     bool good = buffers_clear(set, &err) == KW_OK || run_device_failed(r, &err, "preparing the buffers");
     if (good && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         good = run_device_failed(r, &err, "first launch");
-    if (r->end != JOB_LOST)
-        buffers_free(set);
+    buffers_free(set);
     return good;
 }
 
@@ -218,6 +216,8 @@ static bool time_last(run *r)
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_PROBE)
+        return run_probe(r);
     if (!compile(r))
         return false;
     if ((mode == JOB_VERIFY || mode == JOB_EVALUATE) && !verify(r))
@@ -226,53 +226,6 @@ static bool all_stages(run *r)
 }
 
 /* ---- the job ---- */
-
-/* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
-static void bind_near_device(worker *w, const job *j)
-{
-    const device_info *info = device_describe(w->device);
-    if (w->is_bound || j->mode == JOB_COMPILE || info->limits.is_cpu || !info->pci[0])
-        return;
-    kw_error err;
-    w->is_bound = true;
-    if (topology_bind_to_node(topology_node_of_pci(info->pci), &err) != KW_OK)
-        log_debug("worker: %s", err.message);
-}
-
-/* The device of the job, opened when it is not the one of the job before. */
-static kw_code use_device(worker *w, const char *spec, kw_error *err)
-{
-    if (w->device && strcmp(w->spec, spec) == 0)
-        return KW_OK;
-    if (strlen(spec) >= sizeof w->spec)
-        return kw_error_set(err, KW_BAD_INPUT, "\"%.40s...\" names no device", spec);
-    worker_close_device(w);
-    kw_code code = device_open(spec, &w->device, err);
-    if (code != KW_OK) {
-        w->device = NULL;
-        return code;
-    }
-    strcpy(w->spec, spec);
-    w->cases = case_cache_new(w->device);
-    return KW_OK;
-}
-
-void worker_close_device(worker *w)
-{
-    case_cache_free(w->cases);
-    w->cases = NULL;
-    if (w->trusted)
-        device_program_free(w->device, w->trusted);
-    w->trusted = NULL;
-    w->trusted_hash[0] = '\0';
-    free(w->scratch);
-    w->scratch = NULL;
-    w->scratch_bytes = 0;
-    device_close(w->device);
-    w->device = NULL;
-    w->is_bound = false;
-    w->spec[0] = '\0';
-}
 
 static void clean_up(run *r)
 {
@@ -288,17 +241,15 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
     memset(record, 0, sizeof *record);
     record->registers = record->spill_bytes = record->local_bytes = -1;
     run r = {.worker = w, .job = j, .record = record, .start_ns = clock_now_ns(), .end = JOB_REPORTED};
-    if (use_device(w, j->device, fatal) != KW_OK)
+    if (worker_use_device(w, j, fatal) != KW_OK)
         return JOB_FATAL;
     r.device = w->device;
-    bind_near_device(w, j);
     if (all_stages(&r)) {
         record->outcome = OUTCOME_OK;
         record->stage = STAGE_DONE;
     }
     if (r.end == JOB_FATAL)
         *fatal = r.fatal;
-    if (r.end != JOB_LOST)
-        clean_up(&r);
-    return r.end;
+    clean_up(&r); /* on a lost device this touches no driver */
+    return r.end == JOB_LOST && worker_recover(w) ? JOB_REPORTED : r.end;
 }

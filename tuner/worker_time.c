@@ -181,6 +181,7 @@ static void store_samples(job_record *record, timing_result *t)
     record->n_dropped = t->n_dropped;
     record->method = timing_method_name(t->method);
     record->stopped_early = t->stopped_early;
+    record->saved_ms = t->saved_ns / 1e6;
 }
 
 bool run_time(run *r, const job_case *c)
@@ -198,7 +199,6 @@ bool run_time(run *r, const job_case *c)
         store_samples(r->record, &result);
     else
         free(result.samples);
-    if (r->end != JOB_LOST)
-        free_sets(&b);
+    free_sets(&b);
     return good;
 }

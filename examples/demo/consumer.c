@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     cl_context context;
@@ -25,7 +26,8 @@ static cl_device_id pick_device(const char *spec)
         return NULL;
     if (clGetPlatformIDs(16, platforms, &n) != CL_SUCCESS || platform >= n || platform >= 16)
         return NULL;
-    if (clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &n) != CL_SUCCESS || device >= n || device >= 64)
+    if (clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &n) != CL_SUCCESS || device >= n ||
+        device >= 64)
         return NULL;
     return devices[device];
 }
@@ -100,8 +102,7 @@ static kw_status multiply(program *p, kw_gemm_shape s, float *a, float *b, float
     cl_mem B = clCreateBuffer(p->context, copied, k * n * sizeof *b, b, NULL);
     cl_mem C = clCreateBuffer(p->context, CL_MEM_READ_WRITE, m * n * sizeof *c, NULL, NULL);
     cl_mem workspace = bytes ? clCreateBuffer(p->context, CL_MEM_READ_WRITE, bytes, NULL, NULL) : NULL;
-    kw_status status =
-        kw_gemm_enqueue(p->gemm, p->queue, s, 1.0f, 0.0f, A, 0, B, 0, C, 0, workspace, 0, NULL, NULL);
+    kw_status status = kw_gemm_enqueue(p->gemm, p->queue, s, 1.0f, 0.0f, A, 0, B, 0, C, 0, workspace, 0, NULL, NULL);
     if (status == KW_SUCCESS &&
         clEnqueueReadBuffer(p->queue, C, CL_TRUE, 0, m * n * sizeof *c, c, 0, NULL, NULL) != CL_SUCCESS)
         status = KW_ERROR_OPENCL;
@@ -123,15 +124,15 @@ static int try_shape(program *p, kw_gemm_shape s)
     size_t m = (size_t)s.M, n = (size_t)s.N, k = (size_t)s.K;
     float *a = random_matrix(m * k, &seed), *b = random_matrix(k * n, &seed), *c = random_matrix(m * n, &seed);
     kw_gemm_choice choice = kw_gemm_select(kw_gemm_device(p->gemm), &s);
+    const char *name = kw_gemm_variant_name(choice.variant); /* template and configuration */
     kw_status status = multiply(p, s, a, b, c);
     double error = status == KW_SUCCESS ? worst_error(a, b, c, m, n, k) : HUGE_VAL;
     printf("  M=%lu,N=%lu,K=%lu: ", (unsigned long)m, (unsigned long)n, (unsigned long)k);
     if (status != KW_SUCCESS)
         printf("%s\n%s\n", kw_status_text(status), kw_gemm_build_log(p->gemm));
     else
-        printf("%s, largest error %.2g of its bound; layer %s, match %s\n      %s\n", error <= 1 ? "right" : "WRONG",
-               error, kw_layer_text(choice.layer), kw_match_text(choice.device_match),
-               kw_gemm_variant_name(choice.variant));
+        printf("%s, largest error %.2g of its bound; layer %s, match %s, %.*s\n", error <= 1 ? "right" : "WRONG", error,
+               kw_layer_text(choice.layer), kw_match_text(choice.device_match), (int)strcspn(name, " "), name);
     free(a);
     free(b);
     free(c);

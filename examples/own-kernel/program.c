@@ -58,8 +58,8 @@ int main(void)
     clEnqueueReadBuffer(queue, buffer_y, CL_TRUE, 0, sizeof y, y, 0, NULL, NULL);
     kw_fir_choice choice = kw_fir_select(kw_fir_device(fir), &shape);
     double worst = worst_difference();
-    printf("layer %s, %s: largest difference %.2g, %s\n", kw_layer_text(choice.layer), kw_fir_variant_name(choice.variant),
-           worst, worst < 1e-5 ? "right" : "WRONG");
+    printf("layer %s, %s: largest difference %.2g, %s\n", kw_layer_text(choice.layer),
+           kw_fir_variant_name(choice.variant), worst, worst < 1e-5 ? "right" : "WRONG");
     kw_fir_destroy(fir);
     clReleaseMemObject(buffer_x);
     clReleaseMemObject(buffer_w);
