@@ -76,7 +76,7 @@ static kw_code open_device(const char *spec, device *d, kw_error *err)
     o->local_is_static = o->verbose_builds;
     o->compares_on_device = compares_on_device(&d->info);
     o->events_in_ns = strcasecmp(d->info.platform, "Apple") != 0;
-    o->cache = opencl_cache_of_process();
+    o->cache = opencl_cache_of_device(&d->info);
     d->state = o;
     return KW_OK;
 }

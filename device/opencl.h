@@ -138,8 +138,8 @@ void opencl_first_line(const char *log, char *out, size_t size);
 
 /* ---- opencl_binary.c: programs from the cache and into it ---- */
 
-/* $KERNWRIGHT_BINARY_CACHE=off: NULL. */
-opencl_cache *opencl_cache_of_process(void);
+/* NULL if there is none for this device: $KERNWRIGHT_BINARY_CACHE (on, off), by default not for PoCL. */
+opencl_cache *opencl_cache_of_device(const device_info *info);
 void opencl_binary_key(const device *d, const char *source, const char *options, char out[HASH_HEX_SIZE]);
 /* NULL when it is not there, or when the driver does not take it any more. */
 opencl_program *opencl_binary_find(device *d, const char *key, const char *options, const char *const *kernels,

@@ -30,11 +30,13 @@ static uint64_t wanted_bytes(void)
     return (uint64_t)mib << 20;
 }
 
-opencl_cache *opencl_cache_of_process(void)
+opencl_cache *opencl_cache_of_device(const device_info *info)
 {
     const char *wanted = getenv("KERNWRIGHT_BINARY_CACHE");
     uint64_t bytes = wanted_bytes();
-    if ((wanted && strcmp(wanted, "off") == 0) || bytes == 0)
+    bool on = wanted && strcmp(wanted, "on") == 0, off = wanted && strcmp(wanted, "off") == 0;
+    /* PoCL compiles everything once more, for groups of any size, before it hands out a binary. */
+    if (off || bytes == 0 || (info->builds_at_launch && !on))
         return NULL;
     char *folder = opencl_cache_folder();
     if (!folder)

@@ -48,6 +48,16 @@ static void test_ahead(void **state)
     assert_int_equal(policy_ahead(&rates, 0), 4);
 }
 
+static void test_batch(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_batch(&(evaluator_rates){0, 0}, 2), 4);
+    assert_int_equal(policy_batch(&(evaluator_rates){2000, 0}, 2), 4);
+    assert_int_equal(policy_batch(&(evaluator_rates){2000, 300}, 2), 8);
+    assert_int_equal(policy_batch(&(evaluator_rates){2000, 1500}, 2), 4);
+    assert_int_equal(policy_batch(&(evaluator_rates){30, 1}, 2), 4);
+}
+
 static void test_samples(void **state)
 {
     (void)state;
@@ -72,10 +82,8 @@ static void test_learn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compile_workers),
-        cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead), cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_samples),         cmocka_unit_test(test_learn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

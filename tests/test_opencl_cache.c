@@ -456,6 +456,7 @@ static device *open_device_with_cache(void)
     device *d = NULL;
     kw_error err = {0};
     setenv("KERNWRIGHT_CACHE", folder, 1);
+    setenv("KERNWRIGHT_BINARY_CACHE", "on", 0);
     device_list(&list, &n, NULL, &err);
     if (n > 0 && device_choose(list, n, NULL, &index, &err) == KW_OK && strncmp(list[index].spec, "opencl:", 7) == 0)
         assert_int_equal(device_open(list[index].spec, &d, &err), KW_OK);

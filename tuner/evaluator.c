@@ -166,7 +166,7 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
 
 static size_t compile_batch(const evaluator *e)
 {
-    return 2 * (e->n_workers - 1);
+    return policy_batch(&e->rates, e->n_workers - 1);
 }
 
 static bool may_compile(const evaluator *e)
@@ -432,7 +432,7 @@ size_t evaluator_pending(const evaluator *e)
 
 size_t evaluator_depth(const evaluator *e)
 {
-    return is_cpu(e) ? 2 * compile_batch(e) + 1 : policy_ahead(&e->rates, e->n_workers - 1) + 2;
+    return is_cpu(e) ? compile_batch(e) + 1 : policy_ahead(&e->rates, e->n_workers - 1) + 2;
 }
 
 candidate *evaluator_next(evaluator *e, kw_error *err)

@@ -9,6 +9,11 @@
 /* Compiled candidates that wait for the timing worker, and more of those that compile than the rates ask for. */
 #define READY 4
 #define READY_SHARE 1.5
+/* Candidates a compiler and turn; a compilation is slow when it takes so long, and so many times as long as timing. */
+#define SHORT_BATCH 2
+#define LONG_BATCH 4
+#define SLOW_COMPILE_MS 250
+#define SLOW_SHARE 2
 #define FEW_SAMPLES 5
 #define MORE_SAMPLES 25
 #define MORE_NS 100e6
@@ -45,6 +50,12 @@ size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers)
         return most;
     double wanted = READY_SHARE * rates->compile_ms / rates->timing_ms + READY;
     return wanted < (double)most ? (size_t)wanted : most;
+}
+
+size_t policy_batch(const evaluator_rates *rates, size_t n_compilers)
+{
+    bool long_ones = rates->compile_ms > SLOW_COMPILE_MS && rates->compile_ms > SLOW_SHARE * rates->timing_ms;
+    return n_compilers * (rates->timing_ms > 0 && long_ones ? LONG_BATCH : SHORT_BATCH);
 }
 
 int64_t policy_samples(double hopeless_ns, bool idle)
