@@ -47,9 +47,9 @@ kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err);
  * the index. */
 kw_code device_choose(const device_info *list, size_t n, const char *wanted, size_t *index, kw_error *err);
 
-/* Points the drivers' own caches at the folder where compiled programs are kept, unless the environment names others, and
- * gives that folder; NULL if there is none. Caller frees. Opening and listing do the same: this is for who must know the
- * places before a driver is loaded. */
+/* Points the drivers' own caches at the folder where compiled programs are kept, unless the environment names
+ * others, and gives that folder; NULL if there is none. Caller frees. Opening and listing do the same: this is
+ * for who must know the places before a driver is loaded. */
 char *device_cache_folder(void);
 
 /* ---- an opened device ---- */
@@ -103,11 +103,11 @@ const device_info *device_describe(const device *d);
 device_fault device_last_fault(const device *d); /* of the last call that failed */
 const char *device_fault_name(device_fault f);   /* "none", "build", "does_not_fit", "memory", "launch", "lost" */
 
-/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done, but for copy and fill: these may
- * be under way when they return, and whatever comes after them sees their result. A range that is not inside its buffer
- * is KW_BAD_INPUT and never reaches the driver.
- * Freed buffers are kept for the next request of their size, within an eighth of the device's memory: a driver takes
- * milliseconds for a large one. Contents are arbitrary, like those of any new buffer. */
+/* Buffers live on the device. Sizes in bytes, any size > 0. All calls block until done, but for copy and fill:
+ * these may be under way when they return, and whatever comes after them sees their result. A range that is not
+ * inside its buffer is KW_BAD_INPUT and never reaches the driver. Freed buffers are kept for the next request of
+ * their size, within an eighth of the device's memory: a driver takes milliseconds for a large one. Contents are
+ * arbitrary, like those of any new buffer. */
 device_buffer *device_alloc(device *d, size_t bytes, kw_error *err); /* NULL on failure */
 void device_free(device *d, device_buffer *b);
 kw_code device_write(device *d, device_buffer *b, size_t offset, const void *data, size_t bytes, kw_error *err);
@@ -122,7 +122,8 @@ kw_code device_compare(device *d, device_buffer *a, size_t a_offset, device_buff
 
 /* ---- looking at results where they are ---- */
 
-/* One range to look at. A check is a screen: without doubt all is well; with doubt the caller looks closer by itself. */
+/* One range to look at. A check is a screen: without doubt all is well; with doubt the caller looks closer by
+ * itself. */
 typedef struct device_check {
     enum {
         DEVICE_CHECK_FILLED, /* every byte of a is `byte` */

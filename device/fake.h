@@ -6,7 +6,13 @@
 
 #define FAKE_MAX_PARAMS 32
 
-typedef enum fake_build { FAKE_BUILD_OK, FAKE_BUILD_ERROR, FAKE_BUILD_HANG, FAKE_BUILD_CRASH, FAKE_BUILD_EAT } fake_build;
+typedef enum fake_build {
+    FAKE_BUILD_OK,
+    FAKE_BUILD_ERROR,
+    FAKE_BUILD_HANG,
+    FAKE_BUILD_CRASH,
+    FAKE_BUILD_EAT
+} fake_build;
 typedef enum fake_run {
     FAKE_RUN_OK,
     FAKE_RUN_CRASH,

@@ -16,8 +16,6 @@
 #define DEFAULT_MIB 1024
 #define MAX_BINARY ((size_t)128 << 20)
 
-extern char **environ;
-
 /* ---- the cache of a device ---- */
 
 static uint64_t wanted_bytes(void)

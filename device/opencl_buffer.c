@@ -1,5 +1,5 @@
-/* Buffers of the OpenCL back end. All commands go to one in-order queue; reads and writes wait, copies and fills do not:
- * a wait costs some 15 us on a GPU, and preparing one run takes a dozen of them. */
+/* Buffers of the OpenCL back end. All commands go to one in-order queue; reads and writes wait, copies and fills
+ * do not: a wait costs some 15 us on a GPU, and preparing one run takes a dozen of them. */
 #include "device/opencl.h"
 
 #include <stdio.h>
@@ -71,8 +71,8 @@ kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_b
     return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "copying a buffer");
 }
 
-/* Patterns of one byte are slow on some drivers: most of the range is filled by words where it is aligned. GPUs fill words
- * of 4 bytes by themselves, larger patterns need not be. */
+/* Patterns of one byte are slow on some drivers: most of the range is filled by words where it is aligned. GPUs
+ * fill words of 4 bytes by themselves, larger patterns need not be. */
 kw_code opencl_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err)
 {
     opencl *o = opencl_of(d);

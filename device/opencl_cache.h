@@ -1,9 +1,9 @@
-/* Compiled programs on disk, shared by all processes of a user, and where the drivers keep theirs. Pure file work: no
- * OpenCL in here.
+/* Compiled programs on disk, shared by all processes of a user, and where the drivers keep theirs. Pure file work:
+ * no OpenCL in here.
  *
- * One file an entry, written under another name and then renamed; its first line has the lengths and a checksum. An
- * entry that is cut off, damaged or of another version is as good as none. Nothing here fails in a way that a caller has
- * to mind: without a cache everything is compiled again. */
+ * One file an entry, written under another name and then renamed; its first line has the lengths and a checksum.
+ * An entry that is cut off, damaged or of another version is as good as none. Nothing here fails in a way that a
+ * caller has to mind: without a cache everything is compiled again. */
 #ifndef KERNWRIGHT_DEVICE_OPENCL_CACHE_H
 #define KERNWRIGHT_DEVICE_OPENCL_CACHE_H
 

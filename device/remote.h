@@ -31,10 +31,10 @@ pid_t device_runner_pid(const device *d); /* for messages and tests */
  * those of the old runner, and its programs, are good for nothing but being freed. */
 kw_code device_revive(device *d, kw_error *err);
 
-/* The runner's side: answers requests on RUNNER_SOCKET until it closes. `opened` is called once, when the driver has
- * been opened and before anything is compiled. Returns the exit status, and leaves everything to the end of the process:
- * a driver whose kernels wrote where they should not may hang when it tidies up, so leave by _exit. A lost device ends
- * it at once. */
+/* The runner's side: answers requests on RUNNER_SOCKET until it closes. `opened` is called once, when the driver
+ * has been opened and before anything is compiled. Returns the exit status, and leaves everything to the end of
+ * the process: a driver whose kernels wrote where they should not may hang when it tidies up, so leave by _exit.
+ * A lost device ends it at once. */
 int device_serve(kw_code (*opened)(void *cookie, kw_error *err), void *cookie);
 /* For a signal handler of the runner: notes the system call that it is about to die of. Async-signal-safe. */
 void device_serve_note_refused(int system_call, const char *name);

@@ -1,5 +1,5 @@
-/* Checks by kernels of ours say "all is well" exactly where the host finds nothing wrong, on whatever OpenCL device there
- * is; skipped when there is none. */
+/* Checks by kernels of ours say "all is well" exactly where the host finds nothing wrong, on whatever OpenCL
+ * device there is; skipped when there is none. */
 #include "base/counter_rng.h"
 #include "base/mem.h"
 #include "device/opencl.h"

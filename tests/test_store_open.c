@@ -465,7 +465,6 @@ static void reader_during_the_switch(void **state)
         require_in_child(write(ready[1], "+", 1) == 1, __LINE__, &failed);
         usleep(100000);
         sqlite3_close(db);
-        free(path);
         _exit(0);
     }
     assert_int_equal(read(ready[0], &c, 1), 1);

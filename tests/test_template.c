@@ -348,7 +348,8 @@ static void bears_large_front_matter(void **state)
     template_free(p);
 
     strb_reset(&text);
-    strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], "
+    strb_add(&text,
+             "/*kernwright {\"task\": \"gemm\", \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], "
                     "\"groups\": [1]}]} */\n");
     for (int i = 0; i < 50000; i++)
         strb_add(&text, "kernel __attribute__((");

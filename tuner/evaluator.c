@@ -238,8 +238,8 @@ static void schedule(evaluator *e)
     while (e->waiting.first && skips_compile(e, e->waiting.first))
         push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
-        /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the reference while
-           the others are still compiling. */
+        /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the
+           reference while the others are still compiling. */
         if (e->is_fresh && e->waiting.first && !e->compiled.first)
             push(&e->compiled, pop(&e->waiting));
         start_timing(e);

@@ -25,12 +25,13 @@ size_t policy_compile_workers(const device_info *d, const message *hello, int wa
  * long before is chosen without knowing how those before it came out; with too few the device waits. */
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers);
 
-/* On a CPU device, where compiling and timing take turns: how many candidates are compiled in one turn. At its end compilers
- * wait for the slowest of them, so that it is longer where compiling is what takes the time. */
+/* On a CPU device, where compiling and timing take turns: how many candidates are compiled in one turn. At its
+ * end compilers wait for the slowest of them, so that it is longer where compiling is what takes the time. */
 size_t policy_batch(const evaluator_rates *rates, size_t n_compilers);
 
 /* Samples of a run of a millisecond or more. While the device would only wait for a compiler (`idle`) they cost
- * nothing, and there may be more, within a tenth of a second. `hopeless_ns`: the longest run that is timed to the end. */
+ * nothing, and there may be more, within a tenth of a second. `hopeless_ns`: the longest run that is timed to the
+ * end. */
 int64_t policy_samples(double hopeless_ns, bool idle);
 
 #endif

@@ -23,8 +23,9 @@ typedef struct probe_fact {
     bool fresh;       /* measured now, not taken from the store */
 } probe_fact;
 
-/* Takes what the store has of the evaluator's device and driver, unless `again`; else measures, while nothing else is
- * in the evaluator, and stores it; rows that were implausible by older figures are forgotten. `s` may be NULL. KW_FAILED when the device gives no figures, or is a simulator. */
+/* Takes what the store has of the evaluator's device and driver, unless `again`; else measures, while nothing
+ * else is in the evaluator, and stores it; rows that were implausible by older figures are forgotten. `s` may be
+ * NULL. KW_FAILED when the device gives no figures, or is a simulator. */
 kw_code probe_obtain(evaluator *e, store *s, bool again, probe_fact *out, kw_error *err);
 /* *found is false when the store has none of this version. */
 kw_code probe_find(store *s, const device_info *d, probe_fact *out, bool *found, kw_error *err);

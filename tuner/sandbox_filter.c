@@ -1,5 +1,6 @@
-/* The filter of system calls. It names what is refused, not what is allowed: what drivers and compilers need differs
- * too much. Masks compare 32 bits where the kernel looks at 32: the upper half of a register is the caller's to choose. */
+/* The filter of system calls. It names what is refused, not what is allowed: what drivers and compilers need
+ * differs too much. Masks compare 32 bits where the kernel looks at 32: the upper half of a register is the
+ * caller's to choose. */
 #include "tuner/sandbox.h"
 
 #include "base/log.h"

@@ -85,8 +85,8 @@ static void keep(timing_result *out, const double *ns, size_t n)
 
 /* ---- the two methods ---- */
 
-/* What follows two readings in a row: the second one counts, if the run is so long that few do; so does the first one of
- * a run whose warming up does not show. */
+/* What follows two readings in a row: the second one counts, if the run is so long that few do; so does the first
+ * one of a run whose warming up does not show. */
 static size_t events_left(const job_timing *p, double run_ns, size_t *reused, size_t *discarded)
 {
     *reused = run_ns >= LONG_RUN_NS ? 2 : run_ns >= FEW_FROM_NS ? 1 : 0;

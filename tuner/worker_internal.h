@@ -79,7 +79,8 @@ double run_ms(const run *r); /* since the job was received */
 /* worker_device.c */
 /* The device of the job, opened when it is not the one of the job before. */
 kw_code worker_use_device(worker *w, const job *j, kw_error *err);
-/* After a lost device: true when another process drives it and a new one has taken over, so that this worker goes on. */
+/* After a lost device: true when another process drives it and a new one has taken over, so that this worker goes
+ * on. */
 bool worker_recover(worker *w);
 void worker_close_device(worker *w);
 
@@ -92,8 +93,8 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);
-/* All of it after one run: guards, inputs, and with SCREEN_OUTPUTS the outputs, with SCREEN_SAME that they equal those of
- * the first run. */
+/* All of it after one run: guards, inputs, and with SCREEN_OUTPUTS the outputs, with SCREEN_SAME that they equal
+ * those of the first run. */
 enum { SCREEN_OUTPUTS = 1, SCREEN_SAME = 2 };
 bool run_check_all(run *r, const case_data *data, const buffer_set *set, int poison, unsigned what, const char *where);
 /* The case's inputs and expected values, made when they are not in the cache. */
