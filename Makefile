@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 SAN ?=
 OPT ?= -O2 -g
 
-PACKAGES := libcjson gsl hwloc OpenCL sqlite3 zlib libxxhash libuv
+PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp
 LIB_DIRS := base codegen device tuner llm fleet
 
 MODULE_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
@@ -220,7 +220,7 @@ fuzz-search: $(FUZZERS)
 
 ## valgrind: the unit tests of what runs in this process and calls no OpenCL driver, under memcheck
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-           --child-silent-after-fork=yes
+           --child-silent-after-fork=yes --suppressions=tools/valgrind.supp
 VALGRIND_TESTS = $(filter-out $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE \
                  '"(base/subprocess|device/opencl|tests/support_worker)|CL/cl\.h|KERNWRIGHT_DEVICE' $(TEST_SRC) \
                  /dev/null)),$(TESTS))

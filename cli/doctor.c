@@ -75,6 +75,9 @@ static void check_devices(doctor *d, const char *worker_command)
     snprintf(text, sizeof text, "version %s on %s, %s, %lld cores", hello->version, hello->host, hello->cpu_model,
              (long long)hello->physical_cores);
     say(d, strcmp(hello->version, KERNWRIGHT_VERSION) == 0 ? "ok" : "note", "worker", text);
+    if (hello->sandbox[0])
+        say(d, strstr(hello->sandbox, "NOT") || strncmp(hello->sandbox, "off", 3) == 0 ? "note" : "ok", "sandbox",
+            hello->sandbox);
     if (hello->n_devices == 0)
         say(d, "FAIL", "device", hello->note[0] ? hello->note : "none found");
     else if (hello->note[0])

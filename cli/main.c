@@ -9,6 +9,7 @@
 static const command commands[] = {
     {"devices", "list compute devices, their keys and limits", cli_devices},
     {"doctor", "check the installation, the drivers and the store, and say what to mend", cli_doctor},
+    {"probe", "measure what the device reaches at best, and how far times of one kernel differ", cli_probe},
     {"tasks", "list tasks", cli_tasks},
     {"templates", "list kernel templates", cli_templates},
     {"new", "start from an own kernel: write a sidecar and a task to fill in", cli_new},

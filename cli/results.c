@@ -24,6 +24,8 @@ typedef struct shown {
     outcome outcome;
     verified verified;
     double ms;    /* infinite: not timed */
+    double share; /* of the device's limit, in percent; infinite: not known */
+    char *limited_by;
     size_t order; /* as the store gave it */
 } shown;
 
@@ -60,6 +62,13 @@ static void show_json(const measurement *m)
         json_set_number(j, "lo_ns", m->time.lo);
         json_set_number(j, "hi_ns", m->time.hi);
     }
+    if (m->limit_ns > 0 && m->time.n > 0) {
+        json_set_number(j, "limit_ns", m->limit_ns);
+        json_set_string(j, "limited_by", m->limited_by);
+        json_set_number(j, "percent_of_limit", 100 * m->limit_ns / m->time.median);
+    }
+    if (m->noise > 0)
+        json_set_number(j, "noise", m->noise);
     json_set_string(j, "detail", m->detail);
     json_set_string(j, "source_hash", m->source_hash);
     json_set_string(j, "driver", m->driver);
@@ -124,6 +133,8 @@ static void keep_row(show_state *s, const measurement *m)
                                  .outcome = m->outcome,
                                  .verified = m->verified,
                                  .ms = m->time.n ? m->time.median / 1e6 : INFINITY,
+                                 .share = m->time.n && m->limit_ns > 0 ? 100 * m->limit_ns / m->time.median : INFINITY,
+                                 .limited_by = mem_strdup(m->limited_by ? m->limited_by : ""),
                                  .order = s->n_rows};
     s->n_rows++;
 }
@@ -145,7 +156,7 @@ static int by_group_and_time(const void *a, const void *b)
 
 static void print_rows(show_state *s)
 {
-    table *t = table_new("task|shape|device|mode|outcome|median ms|by|verified|template|configuration");
+    table *t = table_new("task|shape|device|mode|outcome|median ms|by|of limit|verified|template|configuration");
     if (s->n_rows > 0)
         qsort(s->rows, s->n_rows, sizeof *s->rows, by_group_and_time);
     for (size_t i = 0; i < s->n_rows; i++) {
@@ -157,6 +168,10 @@ static void print_rows(show_state *s)
         table_text(t, outcome_name(r->outcome));
         table_number(t, r->ms, 4);
         table_text(t, r->method);
+        char share[64] = "-";
+        if (isfinite(r->share))
+            snprintf(share, sizeof share, "%.3g%% %s", r->share, r->limited_by);
+        table_text(t, share);
         table_text(t, verified_name(r->verified));
         table_text(t, r->template_name);
         table_text(t, r->config);
@@ -170,7 +185,7 @@ static void free_state(show_state *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
         shown *r = &s->rows[i];
-        char *texts[] = {r->task, r->shape, r->device, r->mode, r->method, r->template_name, r->config};
+        char *texts[] = {r->task, r->shape, r->device, r->mode, r->method, r->template_name, r->config, r->limited_by};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
     }

@@ -15,7 +15,7 @@ typedef struct tune_cli {
     const char *dims, *shapes, *type, *device, *strategy, *budget, *store, *worker_command, *trace;
     option_list templates;
     int64_t seed, compile_workers, compile_s, run_s;
-    bool json, warm;
+    bool json, warm, no_probe;
     const task *task;
 } tune_cli;
 
@@ -48,6 +48,11 @@ static void print_json_progress(const tune_progress *p, const task *t)
         json_set_number(j, "lo_ns", p->m->time.lo);
         json_set_number(j, "hi_ns", p->m->time.hi);
         json_set_int(j, "n", (int64_t)p->m->time.n);
+    }
+    if (p->m->limit_ns > 0) {
+        json_set_number(j, "limit_ns", p->m->limit_ns);
+        json_set_string(j, "limited_by", p->m->limited_by);
+        json_set_number(j, "percent_of_limit", 100 * p->m->limit_ns / p->m->time.median);
     }
     json_set_string(j, "detail", p->m->detail);
     print_json_line(j);
@@ -88,11 +93,20 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     json_set_int(o, "n", (int64_t)r->n_samples);
     json_set_number(o, "gflops", r->gflops);
     json_set_number(o, "gbytes_per_s", r->gbytes);
+    if (r->limited_by) {
+        json_set_number(o, "limit_ns", r->limit_ns);
+        json_set_string(o, "limited_by", r->limited_by);
+        json_set_number(o, "percent_of_limit", 100 * r->limit_ns / r->tuned_ns);
+    }
+    if (isfinite(r->noise))
+        json_set_number(o, "noise", r->noise);
     json_set_string(o, "verified", verified_name(r->verified));
     json_set_string(o, "source_hash", r->source_hash);
     json_set_int(o, "measured", (int64_t)r->measured);
     json_set_int(o, "reused", (int64_t)r->reused);
     json_set_int(o, "failed", (int64_t)r->failed);
+    json_set_int(o, "stopped_early", (int64_t)r->stopped_early);
+    json_set_number(o, "saved_ms", r->saved_ms);
     json_set_int(o, "space", r->space_size < INT64_MAX ? (int64_t)r->space_size : INT64_MAX);
     json_set(j, "result", o);
     print_json_line(j);
@@ -108,19 +122,38 @@ static void print_json_failure(const task *t, const task_shape *s, const kw_erro
     print_json_line(j);
 }
 
+/* What is printed at the end. */
+typedef struct summary {
+    table *tab;
+    bool with_limit;
+    uint64_t stopped_early;
+    double saved_ms;
+} summary;
+
 /* Rates only for tasks that say what work a shape is. */
-static table *new_table(const task *t)
+static table *new_table(const task *t, bool with_limit)
 {
     strb titles = STRB_INIT;
-    strb_printf(&titles, "shape|naive ms|first-guess ms|tuned ms|speed-up%s%s|new+stored|layer|verified|template",
-                t->flops ? "|GFLOP/s" : "", t->bytes ? "|GB/s" : "");
+    strb_printf(&titles, "shape|naive ms|first-guess ms|tuned ms|speed-up%s%s%s|new+stored|layer|verified|template",
+                t->flops ? "|GFLOP/s" : "", t->bytes ? "|GB/s" : "", with_limit ? "|of limit|A/A noise" : "");
     table *tab = table_new(strb_text(&titles));
     strb_clear(&titles);
     return tab;
 }
 
-static void add_row(table *tab, const task *t, const task_shape *s, const tune_result *r)
+static void add_limit(table *tab, const tune_result *r)
 {
+    char cell[64] = "-";
+    if (r->limited_by)
+        snprintf(cell, sizeof cell, "%.3g%% %s", 100 * r->limit_ns / r->tuned_ns, r->limited_by);
+    table_text(tab, cell);
+    snprintf(cell, sizeof cell, "%.*f%%", r->noise < 0.1 ? 1 : 0, 100 * r->noise);
+    table_text(tab, isfinite(r->noise) ? cell : "-");
+}
+
+static void add_row(summary *sum, const task *t, const task_shape *s, const tune_result *r)
+{
+    table *tab = sum->tab;
     strb shape = STRB_INIT;
     task_shape_print(t, s, &shape);
     table_text(tab, strb_text(&shape));
@@ -132,6 +165,8 @@ static void add_row(table *tab, const task *t, const task_shape *s, const tune_r
         table_number(tab, r->gflops, 4);
     if (t->bytes)
         table_number(tab, r->gbytes, 4);
+    if (sum->with_limit)
+        add_limit(tab, r);
     char counts[64];
     snprintf(counts, sizeof counts, "%llu+%llu", (unsigned long long)r->measured, (unsigned long long)r->reused);
     table_text(tab, counts);
@@ -142,8 +177,16 @@ static void add_row(table *tab, const task *t, const task_shape *s, const tune_r
     strb_clear(&shape);
 }
 
+static void print_summary(const summary *sum)
+{
+    table_print(sum->tab, stdout);
+    if (sum->stopped_early > 0)
+        printf("%llu hopeless candidates were stopped after two samples, which saved about %.3g ms of device time\n",
+               (unsigned long long)sum->stopped_early, sum->saved_ms);
+}
+
 static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e, store *s, const tune_options *o,
-                        table *tab, kw_error *err)
+                        summary *sum, kw_error *err)
 {
     size_t failures = 0;
     for (size_t i = 0; i < setup->n_shapes; i++) {
@@ -156,8 +199,10 @@ static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e,
             if (c->json)
                 print_json_result(setup->task, &setup->shapes[i], &r);
             else
-                add_row(tab, setup->task, &setup->shapes[i], &r);
+                add_row(sum, setup->task, &setup->shapes[i], &r);
         }
+        sum->stopped_early += r.stopped_early;
+        sum->saved_ms += r.saved_ms;
         tune_result_clear(&r);
         if (code == KW_OK)
             continue;
@@ -198,10 +243,41 @@ static kw_code open_evaluator(const tune_cli *c, const tune_options *o, evaluato
     return evaluator_open(&eo, e, err);
 }
 
+/* What the device can do, from the store or measured now. Without it tuning goes on, and nothing is implausible. */
+static kw_code probe_device(const tune_cli *c, evaluator *e, store *s, probe_fact *fact, tune_options *o, kw_error *err)
+{
+    kw_error why;
+    bool found = false;
+    if (c->no_probe || evaluator_device(e)->simulated)
+        return KW_OK;
+    kw_code code = probe_find(s, evaluator_device(e), fact, &found, err);
+    if (code != KW_OK)
+        return code;
+    if (!found)
+        log_live("measuring what the device can do; once for this device and driver");
+    code = found ? KW_OK : probe_obtain(e, s, false, fact, &why);
+    log_live_end();
+    if (code == KW_FAILED) {
+        log_warn("no limits are known of the device: %s", why.message);
+        return KW_OK;
+    }
+    if (code != KW_OK)
+        return kw_error_set(err, code, "%s", why.message);
+    o->probe = &fact->figures;
+    const probe_figures *f = o->probe;
+    log_info("probe: copy %.4g GB/s, f32 %.4g GFLOP/s, A/A noise %.2g%% at 300 us%s", f->copy / 1e9, f->fma_f32 / 1e9,
+             100 * probe_noise_of(f, 3e5),
+             probe_was_busy(f)
+                 ? "; made on a busy machine: nothing is implausible by it, `kernwright probe --again` mends that"
+                 : "");
+    return KW_OK;
+}
+
 static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
     tune_options o;
+    probe_fact fact;
     memset(&o, 0, sizeof o);
     kw_code code = tune_budget_parse(c->budget, &o.budget, err);
     if (code != KW_OK)
@@ -230,7 +306,8 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
         code = trace_write(o.trace, c->trace, err); /* a path that cannot be written is seen before hours of work */
     store *s = NULL;
     evaluator *e = NULL;
-    table *tab = new_table(setup.task);
+    summary sum;
+    memset(&sum, 0, sizeof sum);
     if (code == KW_OK)
         code = open_evaluator(c, &o, &e, err); /* first: without a device no store is made */
     if (code == KW_OK)
@@ -238,9 +315,14 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK) {
         const device_info *d = evaluator_device(e);
         log_info("device %s: %s (%s), store %s", d->spec, d->name, d->key, store_path(s));
-        code = tune_all(&with_task, &setup, e, s, &o, tab, err);
+        code = probe_device(c, e, s, &fact, &o, err);
+    }
+    if (code == KW_OK) {
+        sum.with_limit = o.probe != NULL;
+        sum.tab = new_table(setup.task, sum.with_limit);
+        code = tune_all(&with_task, &setup, e, s, &o, &sum, err);
         if (!c->json)
-            table_print(tab, stdout);
+            print_summary(&sum);
     }
     kw_error why;
     if (o.trace && e && finish_trace(c, o.trace, &why) != KW_OK && code == KW_OK)
@@ -248,7 +330,8 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     trace_free(o.trace);
     evaluator_close(e);
     store_close(s);
-    table_free(tab);
+    if (sum.tab)
+        table_free(sum.tab);
     free(templates);
     job_setup_clear(&setup);
     return code;
@@ -268,6 +351,7 @@ int cli_tune(int argc, char **argv)
         {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
         {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},
+        {"--no-probe", OPTION_FLAG, &c.no_probe, NULL, "do without what the device can do, also if the store has it"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},

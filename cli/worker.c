@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "tuner/job.h"
+#include "tuner/worker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,8 @@ int cli_worker(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--stdio") == 0)
         return worker_main(STDIN_FILENO, STDOUT_FILENO);
+    if (argc == 4 && strcmp(argv[1], "--runner") == 0) /* what a worker starts itself as */
+        worker_runner_main(argv[2], argv[3]);
     if (argc < 2)
         log_error("kernwright worker: say --stdio (see --help)");
     else

@@ -84,7 +84,8 @@ kw_code expr_eval_real(const expr *e, const value *env, double *out, kw_error *e
 #define EXPR_MAX_TOTAL_ELEMENTS 8000000
 
 /* Like the evaluations above: `want` says whether the value must be an integer, becomes a truth value, or may be
- * anything. *elements bounds a row of evaluations: it begins as EXPR_MAX_TOTAL_ELEMENTS, and each takes what it needs. */
+ * anything. *elements bounds a row of evaluations: it begins as EXPR_MAX_TOTAL_ELEMENTS, and each takes what it
+ * needs. */
 typedef enum expr_want { EXPR_ANY, EXPR_INT, EXPR_TRUTH } expr_want;
 kw_code expr_eval_within(const expr *e, const value *env, arena *scratch, int64_t *elements, expr_want want, value *out,
                          kw_error *err);

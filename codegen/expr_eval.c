@@ -226,8 +226,8 @@ static kw_code report(const machine *m, const expr *root, const value *env, kw_e
                              e->text[shown] ? "..." : "");
 }
 
-/* Evaluates; *own receives an arena that the caller frees when the value has been read (may_own only). `elements` may be
- * NULL: see expr_eval_within. */
+/* Evaluates; *own receives an arena that the caller frees when the value has been read (may_own only). `elements`
+ * may be NULL: see expr_eval_within. */
 static kw_code evaluate(const expr *e, const value *env, arena *scratch, arena **own, int64_t *elements, value *out,
                         kw_error *err)
 {

@@ -29,9 +29,9 @@ typedef struct scaffold {
 } scaffold;
 
 /* `source` is OpenCL C. Pointers become tensors (const: input), integers dims, reals scalars, __local pointers local
- * arguments. `#ifndef NAME`, `#define NAME 16` becomes a parameter passed as a macro, its comment the parameter's doc.
- * The work-group is taken from reqd_work_group_size or from a macro with a name like WG_SIZE; without either it becomes a
- * parameter of its own. KW_BAD_INPUT when there is no kernel or its parameters cannot be read. */
+ * arguments. `#ifndef NAME`, `#define NAME 16` becomes a parameter passed as a macro, its comment the parameter's
+ * doc. The work-group is taken from reqd_work_group_size or from a macro with a name like WG_SIZE; without either it
+ * becomes a parameter of its own. KW_BAD_INPUT when there is no kernel or its parameters cannot be read. */
 kw_code scaffold_make(const char *source, const scaffold_options *options, scaffold *out, kw_error *err);
 void scaffold_clear(scaffold *s);
 

@@ -183,8 +183,8 @@ static void look_up_type(const char *source, const char *name, char out[FACTS_NA
     }
 }
 
-/* The element type in `text`, without the parameter's name; vectors by their element. NULL if unknown. Names are looked
- * up in the source up to `depth` times. *is_vector may be NULL. */
+/* The element type in `text`, without the parameter's name; vectors by their element. NULL if unknown. Names are
+ * looked up in the source up to `depth` times. *is_vector may be NULL. */
 static const char *type_of(const char *text, const char *source, int depth, bool *is_vector)
 {
     const char *found = NULL;

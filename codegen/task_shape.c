@@ -187,7 +187,8 @@ static kw_code add_json(shape_list *list, const task *t, const json *j, const ch
     kw_code code = KW_OK;
     strb_printf(&where, "%s:%d", path, line);
     bool is_list = json_kind_of(j) == JSON_ARRAY;
-    for (const json *item = is_list ? json_first(j) : j; code == KW_OK && item; item = is_list ? json_next(item) : NULL) {
+    for (const json *item = is_list ? json_first(j) : j; code == KW_OK && item;
+         item = is_list ? json_next(item) : NULL) {
         task_shape s;
         code = task_shape_from_json(t, item, strb_text(&where), &s, err);
         if (code == KW_OK)

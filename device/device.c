@@ -121,6 +121,11 @@ static kw_code check_range(device *d, const device_buffer *b, size_t offset, siz
     return KW_OK;
 }
 
+static bool may_release(const device *d)
+{
+    return !d->lost || d->ops->outlives_loss;
+}
+
 /* ---- freed buffers ---- */
 
 /* Gives those that were freed first back to the driver, until so much is left. */
@@ -137,7 +142,7 @@ static void drop_kept(device *d, size_t most, uint64_t most_bytes)
     *at = NULL;
     while (b) {
         device_buffer *next = b->next;
-        if (!d->lost)
+        if (may_release(d))
             d->ops->free_buffer(d, b);
         free(b);
         b = next;
@@ -199,7 +204,7 @@ void device_close(device *d)
     if (!d)
         return;
     drop_kept(d, 0, 0);
-    if (!d->lost)
+    if (may_release(d))
         d->ops->close(d);
     free(d);
 }
@@ -248,11 +253,12 @@ void device_free(device *d, device_buffer *b)
 {
     if (!b || b->n_views > 0)
         return;
-    if (!b->parent && !d->lost) {
+    /* Buffers of a runner go with it: none of them may come back after its successor took over. */
+    if (!b->parent && !d->lost && !d->ops->outlives_loss) {
         keep(d, b);
         return;
     }
-    if (!d->lost)
+    if (may_release(d))
         d->ops->free_buffer(d, b);
     if (b->parent)
         b->parent->n_views--;
@@ -419,6 +425,7 @@ void device_build_info_clear(device_build_info *b)
 {
     strb_clear(&b->log);
     b->registers = b->spill_bytes = b->local_bytes = b->max_group = -1;
+    b->from_cache = false;
 }
 
 kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
@@ -443,7 +450,7 @@ void device_program_free(device *d, device_program *p)
 {
     if (!p)
         return;
-    if (!d->lost)
+    if (may_release(d))
         d->ops->free_program(d, p);
     free(p);
 }

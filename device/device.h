@@ -47,6 +47,11 @@ kw_code device_list(device_info **list, size_t *n, strb *note, kw_error *err);
  * the index. */
 kw_code device_choose(const device_info *list, size_t n, const char *wanted, size_t *index, kw_error *err);
 
+/* Points the drivers' own caches at the folder where compiled programs are kept, unless the environment names others, and
+ * gives that folder; NULL if there is none. Caller frees. Opening and listing do the same: this is for who must know the
+ * places before a driver is loaded. */
+char *device_cache_folder(void);
+
 /* ---- an opened device ---- */
 
 typedef struct device device;
@@ -87,6 +92,7 @@ typedef struct device_build_info {
     int64_t spill_bytes; /* -1 unknown */
     int64_t local_bytes; /* static local memory of the largest kernel; -1 unknown */
     int64_t max_group;   /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+    bool from_cache;     /* nothing was compiled: log and figures are those of the build that made the entry */
 } device_build_info;
 void device_build_info_clear(device_build_info *b);
 
@@ -223,6 +229,8 @@ double device_event_ns(uint64_t start, uint64_t end);
 /* device.c has checked: the device is not lost, ranges lie inside buffers, views are aligned, `b` is not NULL. */
 typedef struct device_ops {
     const char *name; /* first part of the spec */
+    bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver. Freed
+                           buffers are not kept */
     /* Appends to a list that realloc() grows. */
     kw_code (*list)(device_info **list, size_t *n, strb *note, kw_error *err);
     /* Fills base->state and base->info; the spec starts with `name` and a colon. */

@@ -185,6 +185,18 @@ static _Noreturn void hang(void)
         pause();
 }
 
+/* Takes memory, 4 MiB every millisecond, up to 4 GiB; then it waits to be stopped. */
+static _Noreturn void eat(void)
+{
+    const size_t piece = (size_t)4 << 20;
+    for (size_t taken = 0; taken < (size_t)4 << 30; taken += piece, sleep_ns(1000000)) {
+        volatile unsigned char *memory = mem_try_alloc(piece);
+        for (size_t i = 0; memory && i < piece; i += 4096)
+            memory[i] = 1;
+    }
+    hang();
+}
+
 static kw_code build_failure(device *d, device_build_info *info, const char *line, kw_error *err)
 {
     strb_printf(&info->log, "%s\n", line);
@@ -217,7 +229,11 @@ static kw_code build_program(device *d, const char *source, const char *options,
         hang();
     if (p->script.build == FAKE_BUILD_CRASH)
         abort();
+    if (p->script.build == FAKE_BUILD_EAT)
+        eat();
     kw_code code = KW_OK;
+    for (int64_t i = 0; i < p->script.log_mb * MIB / 64; i++)
+        strb_add(&info->log, "fake.cl:1:1: warning: this line of the log has a length of 64..\n");
     if (p->script.build == FAKE_BUILD_ERROR)
         code = build_failure(d, info, "fake.cl:1:1: error: the source asks for a build error", err);
     for (size_t i = 0; code == KW_OK && i < n_kernels; i++)
@@ -321,11 +337,30 @@ static kw_code run_launches(device *d, device_program *program, const device_lau
     return code;
 }
 
-/* The time of the run that comes next: the same source and run number give the same figure on every machine. */
-static double next_time(const fake_program *p)
+/* Work-items, each as often as the argument `steps` says, where the kernel has one. */
+static double steps_of(const fake_program *p, const device_launch *l)
 {
-    double deviation = 2.0 * counter_rng_unit(p->hash, 0, p->n_runs) - 1.0;
-    return p->script.time_ns * (1.0 + p->script.noise / 100.0 * deviation);
+    const fake_kernel *k = fake_program_find(p, l->kernel);
+    double items = 1;
+    for (unsigned i = 0; i < l->rank; i++)
+        items *= (double)(l->local[i] * l->groups[i]);
+    for (size_t i = 0; k && i < k->n_params && i < l->n_args; i++) {
+        int32_t steps;
+        if (strcmp(k->params[i].name, "steps") != 0 || l->args[i].n != sizeof steps)
+            continue;
+        memcpy(&steps, l->args[i].bytes, sizeof steps);
+        return items * steps;
+    }
+    return items;
+}
+
+/* The time of the run that comes next: the same source and run number give the same figure on every machine. */
+static double next_time(const fake_program *p, const device_launch *launches, size_t n)
+{
+    double ns = p->script.time_ns, deviation = 2.0 * counter_rng_unit(p->hash, 0, p->n_runs) - 1.0;
+    for (size_t i = 0; i < n && p->script.ns_per_step > 0; i++)
+        ns += p->script.ns_per_step * steps_of(p, &launches[i]);
+    return ns * (1.0 + p->script.noise / 100.0 * deviation);
 }
 
 static kw_code time_events(device *d, device_program *program, device_launch_set set, void *cookie, size_t n_launches,
@@ -333,9 +368,10 @@ static kw_code time_events(device *d, device_program *program, device_launch_set
 {
     fake_program *p = program_of(program);
     for (size_t i = 0; i < n_runs; i++) {
-        uint64_t start = 1000000000, length = (uint64_t)(next_time(p) + 0.5);
+        const device_launch *launches = set(i, cookie);
+        uint64_t start = 1000000000, length = (uint64_t)(next_time(p, launches, n_launches) + 0.5);
         ns[i] = device_event_ns(start, p->script.backwards_timer ? start - length : start + length);
-        kw_code code = run_launches(d, program, set(i, cookie), n_launches, err);
+        kw_code code = run_launches(d, program, launches, n_launches, err);
         if (code != KW_OK)
             return code;
     }
@@ -346,7 +382,7 @@ static kw_code time_batch(device *d, device_program *program, device_launch_set 
                           size_t per_batch, size_t n_batches, double *ns, kw_error *err)
 {
     for (size_t i = 0; i < n_batches; i++) {
-        ns[i] = next_time(program_of(program));
+        ns[i] = next_time(program_of(program), set(i * per_batch, cookie), n_launches);
         for (size_t j = 0; j < per_batch; j++) {
             kw_code code = run_launches(d, program, set(i * per_batch + j, cookie), n_launches, err);
             if (code != KW_OK)

@@ -6,7 +6,7 @@
 
 #define FAKE_MAX_PARAMS 32
 
-typedef enum fake_build { FAKE_BUILD_OK, FAKE_BUILD_ERROR, FAKE_BUILD_HANG, FAKE_BUILD_CRASH } fake_build;
+typedef enum fake_build { FAKE_BUILD_OK, FAKE_BUILD_ERROR, FAKE_BUILD_HANG, FAKE_BUILD_CRASH, FAKE_BUILD_EAT } fake_build;
 typedef enum fake_run {
     FAKE_RUN_OK,
     FAKE_RUN_CRASH,
@@ -29,11 +29,12 @@ typedef enum fake_result {
 typedef struct fake_script {
     int64_t build, run, result;                                          /* fake_build, fake_run, fake_result */
     int64_t modify_input, nondeterministic, only_first, backwards_timer; /* 0 or 1 */
-    int64_t slow_ms;                                                     /* of the build */
+    int64_t slow_ms, log_mb;                                             /* of the build */
     int64_t after;                                          /* `run` holds from this run on, counted from 0 */
     int64_t host_sleep_us;                                  /* really slept in every run */
     int64_t registers, spill_bytes, local_bytes, max_group; /* for device_build_info; -1: not known */
     double time_ns, noise;                                  /* noise in percent */
+    double ns_per_step;                                     /* for each work-item and step: see docs/devices.md */
 } fake_script;
 
 typedef struct fake_kernel {

@@ -19,7 +19,7 @@ typedef struct directive {
     bool is_real;
 } directive;
 
-static const char *const build_values[] = {"ok", "error", "hang", "crash", NULL};
+static const char *const build_values[] = {"ok", "error", "hang", "crash", "eat", NULL};
 static const char *const run_values[] = {"ok",           "crash",        "hang",      "lost",
                                          "launch_error", "does_not_fit", "no_memory", NULL};
 static const char *const result_values[] = {"right", "wrong", "nan", "constant", "oob", "oob_before", NULL};
@@ -28,6 +28,7 @@ static const char *const only_values[] = {"always", "first", NULL};
 
 static const directive directives[] = {
     {"build", offsetof(fake_script, build), build_values, false},
+    {"log_mb", offsetof(fake_script, log_mb), NULL, false},
     {"slow_ms", offsetof(fake_script, slow_ms), NULL, false},
     {"run", offsetof(fake_script, run), run_values, false},
     {"after", offsetof(fake_script, after), NULL, false},
@@ -39,6 +40,7 @@ static const directive directives[] = {
     {"host_sleep_us", offsetof(fake_script, host_sleep_us), NULL, false},
     {"time_ns", offsetof(fake_script, time_ns), NULL, true},
     {"noise", offsetof(fake_script, noise), NULL, true},
+    {"ns_per_step", offsetof(fake_script, ns_per_step), NULL, true},
     {"registers", offsetof(fake_script, registers), NULL, false},
     {"spill_bytes", offsetof(fake_script, spill_bytes), NULL, false},
     {"local_bytes", offsetof(fake_script, local_bytes), NULL, false},

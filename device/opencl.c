@@ -5,6 +5,7 @@
 #include "device/opencl.h"
 
 #include "base/mem.h"
+#include "device/opencl_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 static void release(opencl *o)
 {
+    opencl_cache_close(o->cache);
     opencl_checker_free(o->checker);
     if (o->compare_result)
         clReleaseMemObject(o->compare_result);
@@ -74,6 +76,7 @@ static kw_code open_device(const char *spec, device *d, kw_error *err)
     o->local_is_static = o->verbose_builds;
     o->compares_on_device = compares_on_device(&d->info);
     o->events_in_ns = strcasecmp(d->info.platform, "Apple") != 0;
+    o->cache = opencl_cache_of_process();
     d->state = o;
     return KW_OK;
 }

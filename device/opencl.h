@@ -12,9 +12,11 @@
 #include <CL/cl.h>
 #endif
 
+#include "base/hash.h"
 #include "device/device.h"
 
 typedef struct opencl_checker opencl_checker;
+typedef struct opencl_cache opencl_cache; /* opencl_cache.h */
 
 /* An open device: device.state. */
 typedef struct opencl {
@@ -32,6 +34,7 @@ typedef struct opencl {
     cl_mem compare_result;
     bool compares_on_device; /* by kernels of ours; else the host does, over mapped memory */
     opencl_checker *checker; /* made when first needed */
+    opencl_cache *cache;     /* of compiled programs; NULL: none */
 } opencl;
 
 typedef struct opencl_kernel {
@@ -49,6 +52,10 @@ typedef struct opencl_program {
     cl_program program;
     opencl_kernel *kernels;
     size_t n_kernels;
+    /* What goes into the cache when the program is freed, launched and all (PoCL compiles then); key "": nothing. */
+    char key[HASH_HEX_SIZE];
+    strb log;
+    int64_t registers, spill_bytes;
 } opencl_program;
 
 static inline opencl *opencl_of(const device *d)
@@ -118,6 +125,9 @@ kw_code opencl_hide(device *d, device_buffer *b, kw_error *err);
 kw_code opencl_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program *p, device_build_info *info, kw_error *err);
 void opencl_free_program(device *d, device_program *p);
+void opencl_release_program(opencl_program *p);
+kw_code opencl_make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info,
+                            kw_error *err);
 /* Registers and spilled bytes (the largest of all kernels) from a log of NVIDIA's compiler; -1 where it has none. */
 void opencl_parse_nvidia_log(const char *log, int64_t *registers, int64_t *spill_bytes);
 /* Names of temporary files, as PoCL writes them into its messages, become "kernel.cl": same error, same log. */
@@ -125,6 +135,16 @@ void opencl_hide_temporaries(char *log);
 /* The line of a log that tells most: the first with "error" in it, else the first that is not blank; with the next one
  * if it ends in a colon. */
 void opencl_first_line(const char *log, char *out, size_t size);
+
+/* ---- opencl_binary.c: programs from the cache and into it ---- */
+
+/* $KERNWRIGHT_BINARY_CACHE=off: NULL. */
+opencl_cache *opencl_cache_of_process(void);
+void opencl_binary_key(const device *d, const char *source, const char *options, char out[HASH_HEX_SIZE]);
+/* NULL when it is not there, or when the driver does not take it any more. */
+opencl_program *opencl_binary_find(device *d, const char *key, const char *options, const char *const *kernels,
+                                   size_t n_kernels, device_build_info *info);
+void opencl_binary_keep(device *d, const opencl_program *p);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */
 

@@ -71,16 +71,18 @@ kw_code opencl_copy(device *d, device_buffer *from, size_t from_offset, device_b
     return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "copying a buffer");
 }
 
-/* Patterns of one byte are slow on some drivers: most of the range is filled by words where it is aligned. */
+/* Patterns of one byte are slow on some drivers: most of the range is filled by words where it is aligned. GPUs fill words
+ * of 4 bytes by themselves, larger patterns need not be. */
 kw_code opencl_fill(device *d, device_buffer *b, size_t offset, size_t bytes, unsigned char byte, kw_error *err)
 {
     opencl *o = opencl_of(d);
     unsigned char word[16];
-    size_t whole = offset % sizeof word == 0 ? bytes - bytes % sizeof word : 0;
+    const size_t size = d->info.limits.is_cpu ? sizeof word : 4;
+    size_t whole = offset % size == 0 ? bytes - bytes % size : 0;
     cl_int code = CL_SUCCESS;
     memset(word, byte, sizeof word);
     if (whole > 0)
-        code = clEnqueueFillBuffer(o->plain, opencl_mem(b), word, sizeof word, offset, whole, 0, NULL, NULL);
+        code = clEnqueueFillBuffer(o->plain, opencl_mem(b), word, size, offset, whole, 0, NULL, NULL);
     if (code == CL_SUCCESS && bytes > whole)
         code = clEnqueueFillBuffer(o->plain, opencl_mem(b), word, 1, offset + whole, bytes - whole, 0, NULL, NULL);
     return code == CL_SUCCESS ? KW_OK : opencl_fail(d, OPENCL_TRANSFER, code, err, "filling a buffer");

@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "device/opencl_cache.h"
 #include "device/topology.h"
 
 #include <dlfcn.h>
@@ -229,6 +230,7 @@ static void list_platform(cl_platform_id platform, unsigned p, device_info **lis
 static kw_code find_platforms(cl_platform_id *platforms, cl_uint *n, kw_error *err)
 {
     limit_pocl_threads();
+    opencl_cache_set_drivers();
     *n = 0;
     cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platforms, n);
     if (code != CL_SUCCESS && code != -1001) /* CL_PLATFORM_NOT_FOUND_KHR: the loader's word for none */
@@ -245,6 +247,7 @@ kw_code opencl_list(device_info **list, size_t *n, strb *note, kw_error *err)
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint found;
     strb cache = STRB_INIT;
+    opencl_cache_set_drivers();
     if (opencl_cache_is_unwritable(&cache))
         add_note(note, "%s", strb_text(&cache));
     strb_clear(&cache);

@@ -9,8 +9,25 @@
 #include <string.h>
 
 #define HEAD_LINES 12 /* of the source, shown when the compiler says nothing */
+#define MAX_LOG ((size_t)1 << 20) /* bytes that are kept: a source of a few KiB can bring forth hundreds of MiB */
 
 /* ---- the log ---- */
+
+/* Errors may come first or last: what is left out lies in the middle. */
+static void add_log(char *text, strb *out)
+{
+    const size_t length = strlen(text), head = MAX_LOG / 4 * 3, tail = MAX_LOG - head;
+    if (length <= MAX_LOG) {
+        opencl_hide_temporaries(text);
+        strb_add(out, text);
+        return;
+    }
+    char *end = text + length - tail, *start = mem_strndup(text, head);
+    opencl_hide_temporaries(start);
+    opencl_hide_temporaries(end);
+    strb_printf(out, "%s\n... %zu bytes of the log are left out ...\n%s", start, length - MAX_LOG, end);
+    free(start);
+}
 
 /* The driver's log; "" unless something can be seen in it (PoCL gives one newline after a success). */
 static void read_log(const opencl *o, cl_program program, strb *out)
@@ -19,13 +36,17 @@ static void read_log(const opencl *o, cl_program program, strb *out)
     bool visible = false;
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size <= 1)
         return;
-    char *text = mem_calloc(size + 1, 1);
+    char *text = mem_try_alloc(size + 1);
+    if (!text) {
+        strb_printf(out, "a log of %zu bytes, for which there is no memory\n", size);
+        return;
+    }
+    memset(text, 0, size + 1);
     if (clGetProgramBuildInfo(program, o->id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
         for (const char *p = text; *p; p++)
             visible = visible || isgraph((unsigned char)*p);
-    opencl_hide_temporaries(text);
     if (visible)
-        strb_add(out, text);
+        add_log(text, out);
     free(text);
 }
 
@@ -55,7 +76,8 @@ static kw_code build_failed(device *d, cl_int code, const char *options, const c
     } else {
         opencl_first_line(strb_text(&info->log), line, sizeof line);
     }
-    return device_fail(d, DEVICE_FAULT_BUILD, err, KW_FAILED, "does not compile: %s", line);
+    device_fault fault = code == CL_OUT_OF_HOST_MEMORY ? DEVICE_FAULT_MEMORY : DEVICE_FAULT_BUILD;
+    return device_fail(d, fault, err, KW_FAILED, "does not compile: %s", line);
 }
 
 /* ---- kernels ---- */
@@ -126,7 +148,7 @@ static kw_code missing_kernel(device *d, const opencl_program *p, const char *na
     return KW_BAD_INPUT;
 }
 
-static kw_code make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info,
+kw_code opencl_make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info,
                             kw_error *err)
 {
     const opencl *o = opencl_of(d);
@@ -152,7 +174,7 @@ static kw_code make_kernels(device *d, opencl_program *p, const char *const *ker
 
 /* ---- building ---- */
 
-static void free_program(opencl_program *p)
+void opencl_release_program(opencl_program *p)
 {
     for (size_t i = 0; i < p->n_kernels; i++) {
         clReleaseKernel(p->kernels[i].kernel);
@@ -160,6 +182,7 @@ static void free_program(opencl_program *p)
         free(p->kernels[i].params);
     }
     free(p->kernels);
+    strb_clear(&p->log);
     if (p->program)
         clReleaseProgram(p->program);
     free(p);
@@ -200,10 +223,10 @@ static bool arg_info_refused(const strb *log)
     return strstr(text, "ptxas") && strstr(text, "Parsing error");
 }
 
-kw_code opencl_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
-                     device_program *out, device_build_info *info, kw_error *err)
+static kw_code from_source(device *d, const char *source, const char *options, const char *const *kernels,
+                           size_t n_kernels, device_build_info *info, opencl_program **out, kw_error *err)
 {
-    opencl *o = opencl_of(d);
+    const opencl *o = opencl_of(d);
     opencl_program *p = mem_calloc(1, sizeof *p);
     strb text = STRB_INIT;
     kw_code result;
@@ -219,18 +242,44 @@ kw_code opencl_build(device *d, const char *source, const char *options, const c
     } else {
         if (o->verbose_builds)
             opencl_parse_nvidia_log(strb_text(&info->log), &info->registers, &info->spill_bytes);
-        result = make_kernels(d, p, kernels, n_kernels, info, err);
+        result = opencl_make_kernels(d, p, kernels, n_kernels, info, err);
     }
     strb_clear(&text);
     if (result == KW_OK)
-        out->handle = p;
+        *out = p;
     else
-        free_program(p);
+        opencl_release_program(p);
     return result;
+}
+
+kw_code opencl_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
+                     device_program *out, device_build_info *info, kw_error *err)
+{
+    const opencl *o = opencl_of(d);
+    strb text = STRB_INIT;
+    char key[HASH_HEX_SIZE] = "";
+    kw_code code = KW_OK;
+    all_options(o, options, true, &text);
+    if (o->cache)
+        opencl_binary_key(d, source, strb_text(&text), key);
+    opencl_program *p = opencl_binary_find(d, key, strb_text(&text), kernels, n_kernels, info);
+    strb_clear(&text);
+    info->from_cache = p != NULL;
+    if (!p) {
+        code = from_source(d, source, options, kernels, n_kernels, info, &p, err);
+        if (code == KW_OK) {
+            memcpy(p->key, key, sizeof key);
+            strb_add(&p->log, strb_text(&info->log));
+            p->registers = info->registers;
+            p->spill_bytes = info->spill_bytes;
+        }
+    }
+    out->handle = p;
+    return code;
 }
 
 void opencl_free_program(device *d, device_program *p)
 {
-    (void)d;
-    free_program(p->handle);
+    opencl_binary_keep(d, p->handle);
+    opencl_release_program(p->handle);
 }

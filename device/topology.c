@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* hwloc has plugins that ask GPU drivers; a process that has asked one must not fork, and a driver may crash. */
 static const char *const driver_components[] = {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl"};
@@ -79,6 +80,16 @@ void topology_describe(hwloc_topology_t t, hwloc_const_bitmap_t usable, double c
         out->memory_bytes = memory_limit;
 }
 
+/* hwloc leaves out memory that was plugged into a virtual machine later and belongs to no processor's node. */
+static void see_all_memory(topology *out, int64_t limit)
+{
+    int64_t visible = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    if (limit > 0 && limit < visible)
+        visible = limit;
+    if (visible > out->memory_bytes)
+        out->memory_bytes = visible;
+}
+
 kw_code topology_read(topology *out, kw_error *err)
 {
     hwloc_topology_t t;
@@ -90,6 +101,7 @@ kw_code topology_read(topology *out, kw_error *err)
     if (known)
         hwloc_bitmap_and(usable, usable, hwloc_topology_get_allowed_cpuset(t));
     topology_describe(t, known ? usable : NULL, cgroup_cpu_quota(""), cgroup_memory_limit(""), out);
+    see_all_memory(out, cgroup_memory_limit(""));
     hwloc_bitmap_free(usable);
     hwloc_topology_destroy(t);
     return KW_OK;

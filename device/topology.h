@@ -18,6 +18,8 @@ typedef struct topology {
 } topology;
 
 kw_code topology_read(topology *out, kw_error *err);
+/* Bytes that programs could still use, of the machine or of what the cgroup allows, whichever is less; 0 if unknown. */
+int64_t topology_available_bytes(void);
 json *topology_to_json(const topology *t);
 /* NUMA node nearest to the PCI device "domain:bus:device.function"; -1 if unknown or there is one node only. */
 int topology_node_of_pci(const char *bus_id);

@@ -134,3 +134,23 @@ int64_t cgroup_memory_limit(const char *root)
 {
     return (int64_t)limit_of(root, "memory", memory_of_v2, memory_of_v1);
 }
+
+int64_t cgroup_available_bytes(const char *root)
+{
+    char path[512], line[256];
+    long long kib = 0;
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    FILE *f = fopen(path, "re");
+    while (f && kib == 0 && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld kB", &kib) != 1)
+            kib = 0;
+    if (f)
+        fclose(f);
+    int64_t bytes = kib > 0 && kib < INT64_MAX / 1024 ? kib * 1024 : 0, limit = cgroup_memory_limit(root);
+    return limit > 0 && limit < bytes ? limit : bytes;
+}
+
+int64_t topology_available_bytes(void)
+{
+    return cgroup_available_bytes("");
+}

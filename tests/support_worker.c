@@ -3,7 +3,9 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tuner/worker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -101,6 +103,40 @@ job_case *test_job_add(test_job *tj, const char *shape, distribution d, uint64_t
 
 /* ---- a worker ---- */
 
+int test_worker_main(int argc, char **argv)
+{
+    if (argc == 5 && strcmp(argv[2], "--runner") == 0)
+        worker_runner_main(argv[3], argv[4]);
+    return worker_main(STDIN_FILENO, STDOUT_FILENO);
+}
+
+/* Is the process alive and in this session? */
+static bool is_in_session(const char *pid, pid_t leader)
+{
+    char path[300], text[512], state = 'Z';
+    long session = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    const char *after_name = strrchr(text, ')');
+    return after_name && sscanf(after_name, ") %c %*d %*d %ld", &state, &session) == 2 && session == leader &&
+           state != 'Z' && state != 'X';
+}
+
+size_t test_session_size(pid_t leader)
+{
+    DIR *proc = opendir("/proc");
+    size_t n = 0;
+    assert_non_null(proc);
+    for (struct dirent *e; (e = readdir(proc)) != NULL;)
+        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_in_session(e->d_name, leader);
+    closedir(proc);
+    return n;
+}
+
 void test_worker_start(test_worker *w)
 {
     int in[2], out[2];
@@ -114,6 +150,7 @@ void test_worker_start(test_worker *w)
     assert_true(w->pid >= 0);
     if (w->pid == 0) {
         char *argv[] = {self, worker, NULL};
+        setsid();
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);
         for (int fd = 3; fd < 64; fd++)

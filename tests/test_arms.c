@@ -249,10 +249,15 @@ static void no_space_at_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_first),       cmocka_unit_test(defaults_only_where_valid),
-        cmocka_unit_test(shares),               cmocka_unit_test(share_is_bounded),
-        cmocka_unit_test(failures_do_not_lead), cmocka_unit_test(before_anything_is_known), cmocka_unit_test(to_the_last),
-        cmocka_unit_test(known_ones),           cmocka_unit_test(template_without_a_space),
+        cmocka_unit_test(defaults_first),
+        cmocka_unit_test(defaults_only_where_valid),
+        cmocka_unit_test(shares),
+        cmocka_unit_test(share_is_bounded),
+        cmocka_unit_test(failures_do_not_lead),
+        cmocka_unit_test(before_anything_is_known),
+        cmocka_unit_test(to_the_last),
+        cmocka_unit_test(known_ones),
+        cmocka_unit_test(template_without_a_space),
         cmocka_unit_test(no_space_at_all),
     };
     return cmocka_run_group_tests_name("arms", tests, NULL, NULL);

@@ -73,10 +73,29 @@ static const char *name_of_mode(job_mode mode)
         return "verify";
     case JOB_EVALUATE:
         return "evaluate";
+    case JOB_PROBE:
+        return "probe";
     case JOB_TIME:
         break;
     }
     return "time";
+}
+
+/* Dies as the system's killer of memory hogs does it, the first $KILLS times that candidate 3 is compiled. */
+static void maybe_die(job_mode mode, int64_t id)
+{
+    const char *kills = getenv("KILLS"), *log = getenv("LOG");
+    char path[1024];
+    if (!kills || mode != JOB_COMPILE || id != 3)
+        return;
+    for (int i = 0; i < atoi(kills); i++) {
+        snprintf(path, sizeof path, "%s.killed.%d", log, i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (fd < 0)
+            continue;
+        log_event("end", "compile", id);
+        raise(SIGKILL);
+    }
 }
 
 static void answer(const char *text, size_t length)
@@ -92,6 +111,7 @@ static void answer(const char *text, size_t length)
     log_event("begin", name_of_mode(j.mode), j.id);
     job_stage_print(j.id, STAGE_COMPILE, &out);
     put(&out);
+    maybe_die(j.mode, j.id);
     meet(name_of_mode(j.mode), j.id);
     log_event("end", name_of_mode(j.mode), j.id);
     job_record r = {.outcome = OUTCOME_OK, .stage = STAGE_DONE, .registers = -1, .spill_bytes = -1, .local_bytes = -1};
@@ -262,7 +282,8 @@ static void all_ok(setting *s)
 typedef struct order {
     int compiling, evaluating, n_compile, n_evaluate;
     bool together, out_of_order;
-    int phases; /* changes from evaluating to compiling */
+    int n_direct; /* evaluated without having been compiled before */
+    int phases;   /* changes from evaluating to compiling */
 } order;
 
 static order read_log(const setting *s)
@@ -285,8 +306,10 @@ static order read_log(const setting *s)
             ++*(is_compile ? &o.n_compile : &o.n_evaluate);
         if (is_compile && !is_begin)
             compiled[id] = true;
-        if (!is_compile && is_begin && !compiled[id])
-            o.out_of_order = true;
+        if (!is_compile && is_begin && !compiled[id]) {
+            o.out_of_order = o.out_of_order || id > 1;
+            o.n_direct++;
+        }
         o.compiling = c > o.compiling ? c : o.compiling;
         o.evaluating = v > o.evaluating ? v : o.evaluating;
         o.together = o.together || (c > 0 && v > 0);
@@ -296,7 +319,8 @@ static order read_log(const setting *s)
     return o;
 }
 
-/* The timing worker and the compilers work at the same time: each of the two waits for the other. */
+/* The timing worker and the compilers work at the same time: each of the two waits for the other. The very first
+ * candidate waits for nobody. */
 static void gpu_overlaps(void **state)
 {
     (void)state;
@@ -308,9 +332,26 @@ static void gpu_overlaps(void **state)
     order o = read_log(s);
     assert_true(o.together);
     assert_false(o.out_of_order);
-    assert_int_equal(o.n_compile, 5);
+    assert_int_equal(o.n_compile, 4);
     assert_int_equal(o.n_evaluate, 5);
+    assert_int_equal(o.n_direct, 1);
     assert_int_equal(o.evaluating, 1);
+    end(s);
+}
+
+/* The first after a pause, too: another shape begins with other inputs. */
+static void gpu_begins_at_once(void **state)
+{
+    (void)state;
+    setting *s = begin_logging("gpu-log", 1, "");
+    for (uint32_t i = 0; i < 2; i++) {
+        candidate *c = add(s, i, CANDIDATE_TARGET, "N=100");
+        assert_ptr_equal(next(s), c);
+        assert_int_equal(c->record.outcome, OUTCOME_OK);
+    }
+    order o = read_log(s);
+    assert_int_equal(o.n_compile, 0);
+    assert_int_equal(o.n_evaluate, 2);
     end(s);
 }
 
@@ -324,7 +365,7 @@ static void cpu_alternates(void **state)
     all_ok(s);
     order o = read_log(s);
     assert_false(o.together);
-    assert_false(o.out_of_order);
+    assert_int_equal(o.n_direct, 0);
     assert_int_equal(o.compiling, 2);
     assert_int_equal(o.evaluating, 1);
     assert_int_equal(o.n_compile, 8);
@@ -361,12 +402,64 @@ static void one_worker_does_all(void **state)
     end(s);
 }
 
+/* Candidates whose compilation was under way together with the last one of candidate 3. */
+static int beside_the_last_of_3(const setting *s)
+{
+    char *path = fs_join(s->folder, "log"), what[16], mode[16];
+    FILE *f = fopen(path, "r");
+    int id, open_now = 0, beside = 0;
+    bool at_it = false;
+    assert_non_null(f);
+    while (fscanf(f, "%15s %15s %d", what, mode, &id) == 3) {
+        bool begins = strcmp(what, "begin") == 0;
+        if (strcmp(mode, "compile") != 0)
+            continue;
+        if (id == 3 && begins)
+            beside = open_now;
+        else if (at_it && begins)
+            beside++;
+        if (id == 3)
+            at_it = begins;
+        open_now += begins ? 1 : -1;
+    }
+    fclose(f);
+    free(path);
+    return beside;
+}
+
+/* A compiler that was killed for want of memory has another try with nothing beside it, and no third one. */
+static void memory_is_short(void **state)
+{
+    (void)state;
+    for (int kills = 1; kills <= 2; kills++) {
+        char text[8];
+        snprintf(text, sizeof text, "%d", kills);
+        setenv("KILLS", text, 1);
+        setting *s = begin_logging("gpu-log", 2, "");
+        for (uint32_t i = 0; i < 7; i++)
+            add(s, i, CANDIDATE_TARGET, "N=100");
+        for (size_t i = 0; i < 7; i++)
+            next(s);
+        unsetenv("KILLS");
+        for (size_t i = 0; i < 7; i++)
+            assert_int_equal(s->c[i].record.outcome, i == 2 && kills == 2 ? OUTCOME_CRASH : OUTCOME_OK);
+        if (kills == 2)
+            assert_non_null(strstr(s->c[2].record.detail, "signal 9"));
+        order o = read_log(s);
+        assert_int_equal(o.n_compile, 7); /* 2 to 7, and 3 once more */
+        assert_int_equal(beside_the_last_of_3(s), 0);
+        end(s);
+    }
+}
+
 /* The cost of compiling and the compiler's figures are those of the real build, not of the one from the cache. */
 static void figures_of_the_first_build(void **state)
 {
     (void)state;
     setting *s = begin_logging("gpu-log", 1, "");
-    candidate *c = add(s, 0, CANDIDATE_TARGET, "N=100");
+    candidate *first = add(s, 0, CANDIDATE_TARGET, "N=100"), *c = add(s, 1, CANDIDATE_TARGET, "N=100");
+    assert_ptr_equal(next(s), first); /* compiled by the timing worker */
+    assert_true(first->record.compile_ms < 1.1);
     assert_ptr_equal(next(s), c);
     assert_true(c->record.compile_ms > 6.9);
     assert_int_equal(c->record.registers, 33);
@@ -387,6 +480,7 @@ static void traced(void **state)
     const evaluator_options o = {.worker_command = strb_text(&command), .compile_workers = 1, .trace = t};
     open_evaluator(s, &o);
     add(s, 0, CANDIDATE_TARGET, "N=100");
+    add(s, 1, CANDIDATE_TARGET, "N=100");
     all_ok(s);
     char *path = fs_join(s->folder, "trace.json");
     kw_error err = {0};
@@ -404,8 +498,8 @@ static void traced(void **state)
         n[2] += strcmp(name, "time") == 0 && track == 1;
     }
     assert_int_equal(n[0], 1);
-    assert_int_equal(n[1], 1);
-    assert_int_equal(n[2], 1);
+    assert_int_equal(n[1], 2);
+    assert_int_equal(n[2], 2);
     double wall, idle = trace_idle_share(t, &wall);
     assert_true(idle > 0 && idle < 1 && wall > 0);
     json_free(j);
@@ -571,6 +665,8 @@ int main(int argc, char **argv)
     alarm(300); /* whoever waits for ever has failed */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpu_overlaps),
+        cmocka_unit_test(gpu_begins_at_once),
+        cmocka_unit_test(memory_is_short),
         cmocka_unit_test(cpu_alternates),
         cmocka_unit_test(no_second_compile),
         cmocka_unit_test(one_worker_does_all),

@@ -144,7 +144,8 @@ static void limits_loops_and_text(void **state)
     fails("//@for I in 0..1000000\n//@if 7 in [1, 2, 3, 4]\n//@elif 7 in [5, 6, 8, 9]\n//@end\n//@end\n", KW_BAD_INPUT,
           "8000000");
     fails("//@for I in 0..1000000\n//@let A = I\n//@let B = I\n//@let C = I\n//@let D = I\n//@let E = I\n//@let F = I\n"
-          "//@let G = I\n//@let H = I\n//@let J = I\n//@end\n", KW_BAD_INPUT, "this text takes more than 8000000 evaluations");
+          "//@let G = I\n//@let H = I\n//@let J = I\n//@end\n",
+          KW_BAD_INPUT, "this text takes more than 8000000 evaluations");
     fails("//@for I in 0..10**9\nx\n//@end\n", KW_BAD_INPUT,
           "k.cl:10:1: this loop would run 1000000000 times; the limit");
     fails("//@for I in 0..2000\n//@for J in 0..2000\n//@end\n//@end\n", KW_BAD_INPUT, "k.cl:11:1: this loop");

@@ -421,9 +421,12 @@ static void test_hostile_input(void **state)
     check_limit(b, mem_strdup("[0 for i in range(2000) for j in range(2000) if 0]"), "more than 1000000 list items");
     check_limit(b, mem_strdup("range(999999)"), NULL);
     check_limit(b, mem_strdup("[-1 in [1, 2, 3] for i in range(100000)]"), NULL);
-    check_limit(b, mem_strdup("[-1 in [1, 2, 3, 4, 5, 6, 7, 8] for i in range(100000)]"), "more than 1000000 list items");
-    check_limit(b, mem_strdup("[max([i, 2, 3, 4, 5, 6, 7, 8]) for i in range(100000)]"), "more than 1000000 list items");
-    check_limit(b, repeat("['", "0123456789abcdef", 100, "' + 'x' for i in range(10000)]"), "more than 1000000 list items");
+    check_limit(b, mem_strdup("[-1 in [1, 2, 3, 4, 5, 6, 7, 8] for i in range(100000)]"),
+                "more than 1000000 list items");
+    check_limit(b, mem_strdup("[max([i, 2, 3, 4, 5, 6, 7, 8]) for i in range(100000)]"),
+                "more than 1000000 list items");
+    check_limit(b, repeat("['", "0123456789abcdef", 100, "' + 'x' for i in range(10000)]"),
+                "more than 1000000 list items");
 }
 
 /* ---- the other entry points ---- */

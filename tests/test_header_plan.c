@@ -316,7 +316,8 @@ static void everything(void **state)
         "{\"values\": [8, 24]}},\n"
         "\"constraints\": [\"device.compute_units * 8 >= W or device.is_gpu\", \"W / 16 <= device.max_local_x / "
         "64\"],\n"
-        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\", \"N * 1.5e-07 < 1e+30\"],\n"
+        "\"requires\": [\"N * N * P * 4096 >= 0\", \"P % 3 != 1\", \"ld >= N\", \"N // 3 * 3 <= N <= 10**12\", \"N * "
+        "1.5e-07 < 1e+30\"],\n"
         "\"temps\": [{\"name\": \"p\", \"type\": \"f64\", \"elements\": \"N * P\"}, {\"name\": \"q\", \"type\": "
         "\"i8\", \"elements\": \"P\", \"when\": \"P % 2 == 0\"}],\n"
         "\"launches\": [\n"
@@ -435,11 +436,8 @@ static void rows_ask_the_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm),
-        cmocka_unit_test(other_tasks),
-        cmocka_unit_test(everything),
-        cmocka_unit_test(large_table),
-        cmocka_unit_test(rows_ask_the_device),
+        cmocka_unit_test(gemm),        cmocka_unit_test(other_tasks),         cmocka_unit_test(everything),
+        cmocka_unit_test(large_table), cmocka_unit_test(rows_ask_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,7 @@ static void test_hello(void **state)
                      .host = "box",
                      .cpu_model = "CPU",
                      .physical_cores = 8,
+                     .available_bytes = INT64_C(1) << 36,
                      .devices = devices,
                      .n_devices = 2,
                      .note = "one\ntwo"};
@@ -229,6 +230,7 @@ static void test_hello(void **state)
     assert_string_equal(m.host, "box");
     assert_string_equal(m.cpu_model, "CPU");
     assert_int_equal(m.physical_cores, 8);
+    assert_int_equal(m.available_bytes, INT64_C(1) << 36);
     assert_int_equal(m.n_devices, 2);
     assert_string_equal(m.devices[0].key, "v/a/n/4");
     assert_int_equal(m.devices[0].limits.compute_units, 4);
@@ -284,12 +286,14 @@ static void test_record_round_trip(void **state)
                     .n_dropped = 2,
                     .method = "events",
                     .stopped_early = true,
+                    .saved_ms = 12.25,
                     .compile_ms = 1.5,
                     .verify_ms = 2.5,
                     .time_ms = 3.5,
                     .compile_start_ms = 0.5,
                     .verify_start_ms = 4,
                     .time_start_ms = 5,
+                    .device_ms = 5.25,
                     .registers = 128,
                     .spill_bytes = -1,
                     .local_bytes = 4096,
@@ -298,6 +302,7 @@ static void test_record_round_trip(void **state)
     for (int o = 0; o < OUTCOME_COUNT; o++) {
         strb line = STRB_INIT;
         r.outcome = (outcome)o;
+        r.out_of_memory = o % 2 == 1;
         job_record_print(9, &r, &line);
         message m = parse(&line);
         const job_record *got = &m.record;
@@ -311,8 +316,12 @@ static void test_record_round_trip(void **state)
         assert_int_equal(got->n_dropped, 2);
         assert_string_equal(got->method, "events");
         assert_true(got->stopped_early);
+        assert_int_equal(got->out_of_memory, o % 2 == 1);
+        assert_true(got->saved_ms == 12.25);
+        assert_null(got->probe);
         assert_true(got->compile_ms == 1.5 && got->verify_ms == 2.5 && got->time_ms == 3.5);
         assert_true(got->compile_start_ms == 0.5 && got->verify_start_ms == 4 && got->time_start_ms == 5);
+        assert_true(got->device_ms == 5.25);
         assert_int_equal(got->registers, 128);
         assert_int_equal(got->spill_bytes, -1);
         assert_int_equal(got->local_bytes, 4096);

@@ -155,6 +155,51 @@ static void the_winner(void **state)
     }
 }
 
+/* A tie is as wide as noise, within bounds; the leader's counts. */
+static void noise_makes_ties(void **state)
+{
+    (void)state;
+    static const struct {
+        double noise, slower; /* the leader's noise; the other's median over the leader's */
+        bool tie;
+    } cases[] = {{0, 1.019, true},     {0, 1.021, false},     {0.001, 1.0049, true}, {0.001, 1.0051, false},
+                 {0.01, 1.0099, true}, {0.01, 1.0101, false}, {0.5, 1.049, true},    {0.5, 1.051, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ledger l = LEDGER_INIT;
+        measurement leader = summary(HASH_B, "events", 9, 90, 100, 120);
+        measurement other = summary(HASH_A, "events", 9, 100, 100 * cases[i].slower, 130);
+        leader.noise = cases[i].noise;
+        other.noise = 0.04;
+        ledger_add(&l, &other);
+        ledger_add(&l, &leader);
+        assert_string_equal(ledger_winner(&l, NULL, NULL)->source_hash, cases[i].tie ? HASH_A : HASH_B);
+        ledger_clear(&l);
+    }
+}
+
+/* Of all measurements behind a time the largest; those that are not behind it do not count. */
+static void noise_of_an_entry(void **state)
+{
+    (void)state;
+    double samples[] = {10, 11};
+    measurement rows[4];
+    rows[0] = summary(HASH_A, "events", 9, 9, 10, 11);
+    rows[1] = timed(HASH_A, "events", samples, 2);
+    rows[2] = timed(HASH_A, "events", samples, 2);
+    rows[3] = timed(HASH_A, "batch", samples, 2);
+    static const double noise[] = {0.5, 0.01, 0.03, 0.02}, expected[] = {0.5, 0.01, 0.03, 0.02};
+    ledger l = LEDGER_INIT;
+    for (size_t i = 0; i < 4; i++) {
+        rows[i].noise = noise[i];
+        assert_true(ledger_add(&l, &rows[i])->noise == expected[i]);
+    }
+    ledger_clear(&l);
+    ledger_add(&l, &rows[2]);
+    assert_true(ledger_add(&l, &rows[1])->noise == 0.03);
+    assert_true(ledger_add(&l, &rows[0])->noise == 0.03);
+    ledger_clear(&l);
+}
+
 static void contenders(void **state)
 {
     (void)state;
@@ -207,6 +252,7 @@ int main(void)
         cmocka_unit_test(samples_are_pooled), cmocka_unit_test(methods_are_not_mixed),
         cmocka_unit_test(summaries),          cmocka_unit_test(one_failure_is_enough),
         cmocka_unit_test(the_winner),         cmocka_unit_test(contenders),
+        cmocka_unit_test(noise_makes_ties),   cmocka_unit_test(noise_of_an_entry),
         cmocka_unit_test(many_variants),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

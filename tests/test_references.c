@@ -239,7 +239,8 @@ static void sum_by_hand(void **state)
     assert_true(value == 2);
 }
 
-static void transpose_call(int64_t R, int64_t C, const double *x, const uint64_t *elements, double *value, double *scale)
+static void transpose_call(int64_t R, int64_t C, const double *x, const uint64_t *elements, double *value,
+                           double *scale)
 {
     const int64_t dims[] = {R, C};
     const double *const tensors[] = {x, NULL};
@@ -264,7 +265,8 @@ static void transpose_twice_is_nothing(void **state)
 {
     (void)state;
     enum { R = 13, C = 29 };
-    double *x = numbers(R * C, 16), *once = numbers(R * C, 17), *twice = numbers(R * C, 18), *scale = numbers(R * C, 19);
+    double *x = numbers(R * C, 16), *once = numbers(R * C, 17), *twice = numbers(R * C, 18),
+           *scale = numbers(R * C, 19);
     uint64_t *elements = count_up(R * C);
     transpose_call(R, C, x, elements, once, scale);
     transpose_call(C, R, once, elements, twice, scale);

@@ -101,6 +101,11 @@ static store *sample_store(void)
                 m.host = lend(shape ? "beta" : "alpha");
                 if (repeat)
                     m.date = lend("2026-12-01T08:00:00Z");
+                if (v != 2) { /* that device was probed; the older row is the noisier one */
+                    m.limit_ns = 12.5 + shape;
+                    m.limited_by = lend(shape ? "memory" : "cache");
+                    m.noise = repeat ? 0.0125 : 0.03;
+                }
                 if (v == 3 && shape == 1) {
                     m.outcome = OUTCOME_TIMEOUT;
                     m.stage = STAGE_TIME;

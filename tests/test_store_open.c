@@ -179,7 +179,43 @@ static void newer_schema(void **state)
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=7", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-    refused(path, KW_BAD_INPUT, "has schema 7, this program knows up to 1: use a newer kernwright", true);
+    refused(path, KW_BAD_INPUT, "has schema 7, this program knows up to 2: use a newer kernwright", true);
+    free(path);
+}
+
+/* A store as the first version made it: its rows are read as they are, and for writing it is made complete. */
+static void older_schema(void **state)
+{
+    char *path = fs_join(*state, "older.db");
+    make_store(path);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "ALTER TABLE measurement DROP COLUMN limit_ns;"
+                                  "ALTER TABLE measurement DROP COLUMN limited_by;"
+                                  "ALTER TABLE measurement DROP COLUMN noise; PRAGMA user_version=1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    kw_error err = {0};
+    store *s = NULL;
+    size_t rows;
+    assert_code(store_open(path, true, &s, &err), KW_OK, err);
+    rows = count_rows(s, NULL);
+    assert_true(rows > 0);
+    store_close(s);
+    s = open_store(path);
+    assert_int_equal(count_rows(s, NULL), rows);
+    double samples[] = {10, 11};
+    measurement m = fixture_row(TASK_HASH, HASH_C, "{\"M\":3,\"N\":4}", samples, 2);
+    m.limit_ns = 5;
+    m.limited_by = lend("memory");
+    m.noise = 0.25;
+    add_row(s, &m);
+    store_close(s);
+    assert_code(store_open(path, true, &s, &err), KW_OK, err);
+    assert_int_equal(count_rows(s, NULL), rows + 1);
+    store_close(s);
     free(path);
 }
 
@@ -429,6 +465,7 @@ static void reader_during_the_switch(void **state)
         require_in_child(write(ready[1], "+", 1) == 1, __LINE__, &failed);
         usleep(100000);
         sqlite3_close(db);
+        free(path);
         _exit(0);
     }
     assert_int_equal(read(ready[0], &c, 1), 1);
@@ -499,6 +536,7 @@ int main(void)
         cmocka_unit_test(not_a_database),
         cmocka_unit_test(database_of_another_program),
         cmocka_unit_test(newer_schema),
+        cmocka_unit_test(older_schema),
         cmocka_unit_test(truncated),
         cmocka_unit_test(damaged),
         cmocka_unit_test(no_such_place),

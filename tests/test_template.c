@@ -338,7 +338,8 @@ static void bears_large_front_matter(void **state)
     strb_add(&text, "/*kernwright {\"task\": \"gemm\", \"params\": {\"P\": {\"values\": [");
     for (int i = 0; i < 200000; i++)
         strb_printf(&text, "%s%d", i > 0 ? "," : "", i);
-    strb_add(&text, "]}}, \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], \"groups\": [1]}]} */\n");
+    strb_add(&text,
+             "]}}, \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], \"groups\": [1]}]} */\n");
     for (int i = 0; i < 200000; i++)
         strb_add(&text, "k(");
     strb_add(&text, "\nkernel void k(global float *C)\n{\n}\n");
@@ -580,9 +581,8 @@ int main(void)
         cmocka_unit_test(refuses_bad_front_matter), cmocka_unit_test(refuses_bad_params),
         cmocka_unit_test(refuses_bad_expressions),  cmocka_unit_test(refuses_bad_launches),
         cmocka_unit_test(checks_signatures),        cmocka_unit_test(sets_and_prints_configurations),
-        cmocka_unit_test(bears_large_front_matter),
-        cmocka_unit_test(rejects_with_the_reason),  cmocka_unit_test(loads_sidecars),
-        cmocka_unit_test(finds_templates),
+        cmocka_unit_test(bears_large_front_matter), cmocka_unit_test(rejects_with_the_reason),
+        cmocka_unit_test(loads_sidecars),           cmocka_unit_test(finds_templates),
     };
     return cmocka_run_group_tests(tests, load_task, free_task);
 }

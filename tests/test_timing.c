@@ -204,13 +204,15 @@ static void test_hopeless_is_stopped(void **state)
     assert_int_equal(r.n, 2);
     assert_int_equal(s.used[15], 1); /* its result is checked all the same */
     assert_int_equal(r.row_runs, 1);
-    assert_int_equal(s.all_runs, 2); /* and nothing else was run */
+    assert_int_equal(s.all_runs, 2);                               /* and nothing else was run */
+    assert_true(r.saved_ns > 4.9 * 9e6 && r.saved_ns < 5.1 * 9e6); /* one to discard and four to count */
     free(r.samples);
     s.expected_ns = 0;
     policy.hopeless_ns = 10e6;
     r = measure(&s, &policy, 2, KW_OK);
     assert_false(r.stopped_early);
     assert_int_equal(r.n, 5);
+    assert_true(r.saved_ns == 0);
     free(r.samples);
     /* Slow only at first: both readings have to say so. */
     s = (script){.run_ns = 9e6, .first_ns = 5e6, .expected_ns = 9e6};

@@ -187,6 +187,22 @@ static void test_version_1(void **state)
     assert_int_equal(cgroup_memory_limit(root), 536870912);
 }
 
+static void test_available_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(cgroup_available_bytes(root), 0);
+    put("/proc/meminfo",
+        "MemTotal:       24613988 kB\nMemFree:          101 kB\nMemAvailable:   2048 kB\nBuffers: 1 kB\n");
+    assert_int_equal(cgroup_available_bytes(root), 2097152);
+    put("/proc/self/cgroup", "0::/a\n");
+    put("/sys/fs/cgroup/a/memory.max", "1048576\n");
+    assert_int_equal(cgroup_available_bytes(root), 1048576);
+    put("/sys/fs/cgroup/a/memory.max", "1048576000\n");
+    assert_int_equal(cgroup_available_bytes(root), 2097152);
+    put("/proc/meminfo", "MemTotal: 5 kB\n");
+    assert_int_equal(cgroup_available_bytes(root), 0);
+}
+
 /* ---- the machine at hand ---- */
 
 static void test_this_machine(void **state)
@@ -247,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_version_2, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_version_2_in_a_container, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_version_1, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_available_memory, make_root, remove_root),
         cmocka_unit_test(test_this_machine),
         cmocka_unit_test(test_affinity_of_this_process),
         cmocka_unit_test(test_binding),

@@ -154,9 +154,10 @@ static void folds_expressions(void **state)
 static void requires_may_name_the_device(void **state)
 {
     (void)state;
-    template *p = parse("/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
-                        "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
-                        "kernel void f(global float *A) { }");
+    template *p =
+        parse("/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
+              "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
+              "kernel void f(global float *A) { }");
     variant *v = good(p, "", NULL);
     task_shape s = shape("M=2,N=1,K=100"), one = shape("M=1,N=1,K=100");
     device_limits small = {.local_mem_bytes = 399}, large = {.local_mem_bytes = 400};
@@ -396,7 +397,8 @@ static void refuses_bad_json(void **state)
     from_json_fails(v, "temps", json_of("[{\"name\": \"p\", \"type\": \"f32\"}]"), "elements");
     from_json_fails(v, "requires", json_of("[\"TM > 1\"]"), "TM");
     /* Both stand in emitted C text. */
-    from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\\\"); system(\\\"x\", \"args\": []}]"), "name of a kernel");
+    from_json_fails(v, "launches", json_of("[{\"kernel\": \"k\\\"); system(\\\"x\", \"args\": []}]"),
+                    "name of a kernel");
     from_json_fails(v, "temps", json_of("[{\"name\": \"p */ int x; /*\", \"type\": \"f32\", \"elements\": 1}]"),
                     "cannot be a name");
     strb many = STRB_INIT;

@@ -538,7 +538,7 @@ static void test_old_cases_make_room(void **state)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
-        return worker_main(STDIN_FILENO, STDOUT_FILENO);
+        return test_worker_main(argc, argv);
     kw_error err;
     char *cache = fs_temp_folder("kernwright-test-", &err);
     assert_non_null(cache);

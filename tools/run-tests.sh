@@ -20,7 +20,11 @@ fi
 mkdir -p "$logs" || exit 3
 
 # Results must not depend on what the user tunes with.
-unset KERNWRIGHT_STORE KERNWRIGHT_DATA KERNWRIGHT_LOG
+unset KERNWRIGHT_STORE KERNWRIGHT_DATA KERNWRIGHT_LOG KERNWRIGHT_COMPARE KERNWRIGHT_BINARY_CACHE KERNWRIGHT_CACHE_MIB
+# Nor do they fill the user's caches.
+mkdir -p "$BUILD/test-cache" || exit 3
+KERNWRIGHT_CACHE=$(cd "$BUILD/test-cache" && pwd)
+export KERNWRIGHT_CACHE
 [ "$title" = check-gpu ] || unset KERNWRIGHT_DEVICE
 export BUILD
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "tuner/evaluator_policy.h"
 #include "tuner/pool.h"
 
 #include <stdlib.h>
@@ -11,10 +12,7 @@
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
 
-#define MOST_COMPILERS 256
-/* Beside a GPU, if not said otherwise: every one has a context on the device, and what is compiled far ahead of the
- * timing is chosen without knowing how the candidates before it came out. */
-#define GPU_COMPILERS 8
+#define DEVICE_TRACK 1000 /* in a trace, behind those of the workers */
 
 /* Worker 0 verifies and times; the others compile. */
 enum { TIMING_WORKER = 0 };
@@ -34,12 +32,21 @@ struct evaluator {
     candidate **by_worker; /* what each worker is at */
     size_t n_workers, in_compile;
     candidate *on_timing;
+    queue again;      /* out of memory while compiling: once more, with nothing beside it */
+    candidate *alone; /* the one of them at work */
+    evaluator_rates rates;
+    bool is_fresh; /* nothing was pending, and the timing worker has not got anything since */
     size_t pending;
     int64_t next_id;
     bool compile_phase;    /* CPU devices: compiling now, timing has to wait */
     size_t phase_compiled; /* candidates compiled in this phase */
     job_case *cases;       /* JOB_MAX_CASES, scratch */
 };
+
+static bool is_cpu(const evaluator *e)
+{
+    return e->device.limits.is_cpu != 0;
+}
 
 static void push(queue *q, candidate *c)
 {
@@ -74,11 +81,13 @@ static void finish(evaluator *e, candidate *c)
 
 static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
 {
+    *n = 0;
     switch (c->kind) {
+    case CANDIDATE_PROBE:
+        return KW_OK;
     case CANDIDATE_GENERAL:
         return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
     case CANDIDATE_RETIME:
-        *n = 0;
         return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
     case CANDIDATE_TARGET:
         break;
@@ -93,10 +102,32 @@ static job_mode mode_of(const candidate *c)
         return JOB_VERIFY;
     case CANDIDATE_RETIME:
         return JOB_TIME;
+    case CANDIDATE_PROBE:
+        return JOB_PROBE;
     case CANDIDATE_TARGET:
         break;
     }
     return JOB_EVALUATE;
+}
+
+/* What a job says of its candidate. */
+static void describe(const evaluator *e, const candidate *c, bool compile_only, job *j)
+{
+    const variant *v = c->variant, *trusted = c->cases->trusted;
+    j->lang = v->lang;
+    j->source = v->source;
+    j->options = v->options;
+    j->task = v->task;
+    j->types = v->types;
+    j->timing.cold = e->options.cold;
+    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !e->compiled.first);
+    j->timing.max_ns = 2000000000;
+    j->timing.hopeless_ns = c->hopeless_ns;
+    j->timing.method = c->method;
+    if (trusted && !compile_only) {
+        j->trusted_source = trusted->source;
+        j->trusted_options = trusted->options;
+    }
 }
 
 /* false when the job cannot even be made: then the candidate is finished. */
@@ -112,30 +143,17 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
         finish(e, c);
         return false;
     }
-    const variant *v = c->variant, *trusted = c->cases->trusted;
     job j;
     memset(&j, 0, sizeof j);
     j.id = c->id;
     j.device = e->device.spec;
     j.mode = compile_only ? JOB_COMPILE : mode_of(c);
-    j.lang = v->lang;
-    j.source = v->source;
-    j.options = v->options;
-    j.task = v->task;
-    j.types = v->types;
     j.cases = e->cases;
     j.n_cases = n;
-    j.timing.cold = e->options.cold;
-    j.timing.min_samples = 7;
-    j.timing.max_ns = 2000000000;
-    j.timing.hopeless_ns = c->hopeless_ns;
-    j.timing.method = c->method;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
-    if (trusted && !compile_only) {
-        j.trusted_source = trusted->source;
-        j.trusted_options = trusted->options;
-    }
+    if (c->variant)
+        describe(e, c, compile_only, &j);
     strb line = STRB_INIT;
     job_print(&j, &line);
     c->sent_ns = clock_now_ns();
@@ -146,37 +164,62 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
     return true;
 }
 
-static bool is_cpu(const evaluator *e)
-{
-    return e->device.limits.is_cpu != 0;
-}
-
 static size_t compile_batch(const evaluator *e)
 {
     return 2 * (e->n_workers - 1);
 }
 
+static bool may_compile(const evaluator *e)
+{
+    if (e->again.first || e->alone)
+        return false;
+    if (is_cpu(e))
+        return e->phase_compiled + e->in_compile < compile_batch(e);
+    return e->compiled.n + e->in_compile < policy_ahead(&e->rates, e->n_workers - 1);
+}
+
+static bool compile(evaluator *e, candidate *c, size_t worker)
+{
+    c->state = COMPILING;
+    if (!send(e, c, worker, true))
+        return false;
+    e->in_compile++;
+    return true;
+}
+
 static void start_compiles(evaluator *e)
 {
-    for (size_t w = 1; w < e->n_workers && e->waiting.first; w++) {
+    for (size_t w = 1; w < e->n_workers; w++) {
         if (!pool_is_idle(e->pool, w))
             continue;
-        if (is_cpu(e) && e->phase_compiled + e->in_compile >= compile_batch(e))
+        if (e->again.first && e->in_compile == 0) {
+            candidate *c = pop(&e->again);
+            e->alone = compile(e, c, w) ? c : NULL;
             return;
-        candidate *c = pop(&e->waiting);
-        c->state = COMPILING;
-        if (send(e, c, w, true))
-            e->in_compile++;
+        }
+        if (!e->waiting.first || !may_compile(e))
+            return;
+        compile(e, pop(&e->waiting), w);
     }
+}
+
+/* Other workers load their drivers while they start: a CPU device is not probed beside that. */
+static bool must_wait(const evaluator *e, const candidate *c)
+{
+    bool starting = false;
+    for (size_t w = 1; c && c->kind == CANDIDATE_PROBE && is_cpu(e) && w < e->n_workers; w++)
+        starting = starting || pool_is_starting(e->pool, w);
+    return starting;
 }
 
 static void start_timing(evaluator *e)
 {
-    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER)) {
+    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, e->compiled.first)) {
         candidate *c = pop(&e->compiled);
         if (!c)
             return;
         c->state = RUNNING;
+        e->is_fresh = false;
         if (send(e, c, TIMING_WORKER, false))
             e->on_timing = c;
     }
@@ -195,8 +238,12 @@ static void schedule(evaluator *e)
     while (e->waiting.first && skips_compile(e, e->waiting.first))
         push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
-        start_compiles(e);
+        /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the reference while
+           the others are still compiling. */
+        if (e->is_fresh && e->waiting.first && !e->compiled.first)
+            push(&e->compiled, pop(&e->waiting));
         start_timing(e);
+        start_compiles(e);
         return;
     }
     if (e->compile_phase) {
@@ -220,7 +267,7 @@ static void schedule(evaluator *e)
 
 static void trace_record(evaluator *e, const candidate *c, const job_record *r, size_t worker)
 {
-    const char *name = c->variant->template_name;
+    const char *name = c->variant ? c->variant->template_name : "probe";
     struct {
         const char *what;
         double start_ms, ms;
@@ -233,6 +280,12 @@ static void trace_record(evaluator *e, const candidate *c, const job_record *r, 
         int64_t from = c->sent_ns + (int64_t)(parts[i].start_ms * 1e6);
         trace_add(e->options.trace, worker + 1, parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6), 1);
     }
+    /* Its length is right, its place is not: the device's parts of both stages in one piece. */
+    if (r->device_ms > 0) {
+        int64_t from = c->sent_ns + (int64_t)((r->verify_ms > 0 ? r->verify_start_ms : r->time_start_ms) * 1e6);
+        trace_add(e->options.trace, DEVICE_TRACK + worker, "device", name, from, from + (int64_t)(r->device_ms * 1e6),
+                  0);
+    }
 }
 
 static void take_record(job_record *to, job_record *from)
@@ -244,8 +297,17 @@ static void take_record(job_record *to, job_record *from)
 
 static void compile_done(evaluator *e, candidate *c, job_record *r)
 {
+    bool was_alone = e->alone == c;
     e->in_compile--;
+    e->alone = was_alone ? NULL : e->alone;
+    if (r->out_of_memory && !was_alone) {
+        log_debug("%s: no memory to compile a candidate, it is tried again alone", c->variant->template_name);
+        job_record_clear(r);
+        push(&e->again, c);
+        return;
+    }
     e->phase_compiled++;
+    policy_learn(&e->rates.compile_ms, c->sent_ns);
     bool ok = r->outcome == OUTCOME_OK;
     take_record(&c->record, r);
     if (!ok) {
@@ -260,6 +322,8 @@ static void compile_done(evaluator *e, candidate *c, job_record *r)
 static void timing_done(evaluator *e, candidate *c, job_record *r)
 {
     e->on_timing = NULL;
+    if (c->kind == CANDIDATE_TARGET && c->record.compile_ms > 0)
+        policy_learn(&e->rates.timing_ms, c->sent_ns);
     if (c->record.compile_ms > 0) {
         r->compile_ms = c->record.compile_ms;
         r->registers = c->record.registers >= 0 ? c->record.registers : r->registers;
@@ -289,20 +353,6 @@ static void on_event(const pool_event *event, void *cookie)
 }
 
 /* ---- life ---- */
-
-static size_t compile_workers(const evaluator *e, int wanted)
-{
-    if (wanted >= 0)
-        return (size_t)(wanted < MOST_COMPILERS ? wanted : MOST_COMPILERS);
-    int64_t cores = pool_hello(e->pool)->physical_cores;
-    if (cores < 1)
-        cores = 1;
-    if (!is_cpu(e) && cores > 1)
-        cores--; /* the timing worker's core: a driver that polls keeps it busy */
-    if (!is_cpu(e) && cores > GPU_COMPILERS)
-        cores = GPU_COMPILERS;
-    return (size_t)cores;
-}
 
 kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_error *err)
 {
@@ -334,7 +384,7 @@ kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_err
         evaluator_close(e);
         return code;
     }
-    e->n_workers = 1 + compile_workers(e, options->compile_workers);
+    e->n_workers = 1 + policy_compile_workers(&e->device, pool_hello(e->pool), options->compile_workers);
     e->by_worker = mem_realloc(e->by_worker, e->n_workers * sizeof *e->by_worker);
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
     pool_grow(e->pool, e->n_workers);
@@ -369,6 +419,7 @@ void evaluator_submit(evaluator *e, candidate *c)
     c->general_complete = false;
     c->id = ++e->next_id;
     c->state = WAITING;
+    e->is_fresh = e->is_fresh || (e->pending == 0 && c->kind == CANDIDATE_TARGET);
     e->pending++;
     push(&e->waiting, c);
     schedule(e);
@@ -381,7 +432,7 @@ size_t evaluator_pending(const evaluator *e)
 
 size_t evaluator_depth(const evaluator *e)
 {
-    return is_cpu(e) ? 2 * compile_batch(e) + 1 : 2 * e->n_workers + 2;
+    return is_cpu(e) ? 2 * compile_batch(e) + 1 : policy_ahead(&e->rates, e->n_workers - 1) + 2;
 }
 
 candidate *evaluator_next(evaluator *e, kw_error *err)
@@ -406,7 +457,8 @@ candidate *evaluator_next(evaluator *e, kw_error *err)
 void evaluator_forget(evaluator *e)
 {
     static const queue empty;
-    e->waiting = e->compiled = e->finished = empty;
+    e->waiting = e->compiled = e->finished = e->again = empty;
+    e->alone = NULL;
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
     e->on_timing = NULL;
     e->pending = e->in_compile = 0;

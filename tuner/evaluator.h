@@ -36,7 +36,8 @@ const message *evaluator_hello(const evaluator *e); /* host, cpu model, all devi
 typedef enum candidate_kind {
     CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
     CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
-    CANDIDATE_RETIME   /* time the target again */
+    CANDIDATE_RETIME,  /* time the target again */
+    CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
 } candidate_kind;
 
 /* Filled and owned by the caller until evaluator_next returns it. */

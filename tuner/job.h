@@ -17,6 +17,7 @@
 #include "codegen/task.h"
 #include "codegen/variant.h"
 #include "device/device.h"
+#include "device/probe.h"
 #include "tuner/outcome.h"
 
 #include <stdbool.h>
@@ -30,7 +31,8 @@ typedef enum job_mode {
     JOB_COMPILE,  /* build only (and one launch where the driver compiles at launch): warms the caches */
     JOB_VERIFY,   /* all cases, no timing */
     JOB_EVALUATE, /* all cases, then time the last one */
-    JOB_TIME      /* time only the last case; verification of the timed run's output still happens */
+    JOB_TIME,     /* time only the last case; verification of the timed run's output still happens */
+    JOB_PROBE     /* no candidate: measure the device itself. Only id, device and limits are given */
 } job_mode;
 
 /* How inputs are drawn; see docs/measurement.md. All respect each tensor's domain. */
@@ -78,7 +80,7 @@ typedef struct job {
     job_mode mode;
     language lang;
     const char *source, *options;
-    const task *task;
+    const task *task; /* NULL for JOB_PROBE */
     task_types types;
     job_case *cases;
     size_t n_cases;
@@ -100,11 +102,15 @@ typedef struct job_record {
     size_t n_dropped;                                        /* non-positive readings */
     const char *method;                                      /* "events" or "batch"; NULL if not timed */
     bool stopped_early;                                      /* hopeless */
+    bool out_of_memory;                                      /* of the host, while compiling: worth another try */
+    double saved_ms;                                         /* device time that stopping early saved, by estimate */
     double compile_ms, verify_ms, time_ms;                   /* host wall time of the stages */
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
-    int64_t registers, spill_bytes, local_bytes;             /* -1 unknown */
+    double device_ms;                            /* of these, waiting for the device at work for the candidate */
+    int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
     size_t cases_passed;
-    double worst_error; /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
+    double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
+    probe_figures *probe; /* of JOB_PROBE; else NULL */
 } job_record;
 
 #define JOB_MAX_ERROR 1e30   /* worst_error of NaN, of infinities, and of a difference where none is allowed */
@@ -134,9 +140,11 @@ typedef struct message {
     char version[32], host[128];
     char cpu_model[128];
     int64_t physical_cores;
-    device_info *devices; /* free() */
+    int64_t available_bytes; /* memory that its machine can still give to programs; 0 unknown */
+    device_info *devices;    /* free() */
     size_t n_devices;
     char note[512];
+    char sandbox[256]; /* which of its measures work on that machine; "" from a worker that does not say */
 } message;
 
 kw_code message_parse(const char *line, size_t length, message *out, kw_error *err); /* another protocol: an error */

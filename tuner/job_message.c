@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "tuner/job_names.h"
+#include "tuner/probe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,11 +54,13 @@ void job_hello_print(const message *hello, strb *out)
     json_set_string(o, "host", hello->host);
     json_set_string(o, "cpu_model", hello->cpu_model);
     json_set_int(o, "physical_cores", hello->physical_cores);
+    json_set_int(o, "available_bytes", hello->available_bytes);
     json *devices = json_new_array();
     for (size_t i = 0; i < hello->n_devices; i++)
         json_append(devices, device_info_to_json(&hello->devices[i]));
     json_set(o, "devices", devices);
     json_set_string(o, "note", hello->note);
+    json_set_string(o, "sandbox", hello->sandbox);
     print_line(o, out);
 }
 
@@ -91,17 +94,23 @@ static json *record_to_json(const job_record *r)
     json_set(o, "samples_ns", samples);
     json_set_int(o, "dropped", (int64_t)r->n_dropped);
     json_set_bool(o, "stopped_early", r->stopped_early);
+    if (r->out_of_memory)
+        json_set_bool(o, "out_of_memory", true);
+    json_set_number(o, "saved_ms", r->saved_ms);
     json_set_number(o, "compile_start_ms", r->compile_start_ms);
     json_set_number(o, "compile_ms", r->compile_ms);
     json_set_number(o, "verify_start_ms", r->verify_start_ms);
     json_set_number(o, "verify_ms", r->verify_ms);
     json_set_number(o, "time_start_ms", r->time_start_ms);
     json_set_number(o, "time_ms", r->time_ms);
+    json_set_number(o, "device_ms", r->device_ms);
     json_set_int(o, "registers", r->registers);
     json_set_int(o, "spill_bytes", r->spill_bytes);
     json_set_int(o, "local_bytes", r->local_bytes);
     json_set_int(o, "cases_passed", (int64_t)r->cases_passed);
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
+    if (r->probe)
+        json_set(o, "probe", probe_figures_to_json(r->probe));
     return o;
 }
 
@@ -119,6 +128,7 @@ void job_record_clear(job_record *r)
 {
     free(r->detail);
     free(r->samples_ns);
+    free(r->probe);
     memset(r, 0, sizeof *r);
 }
 
@@ -188,10 +198,15 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
         const char *key;
         double *to;
     } reals[] = {
-        {"compile_start_ms", &out->compile_start_ms}, {"compile_ms", &out->compile_ms},
-        {"verify_start_ms", &out->verify_start_ms},   {"verify_ms", &out->verify_ms},
-        {"time_start_ms", &out->time_start_ms},       {"time_ms", &out->time_ms},
+        {"compile_start_ms", &out->compile_start_ms},
+        {"compile_ms", &out->compile_ms},
+        {"verify_start_ms", &out->verify_start_ms},
+        {"verify_ms", &out->verify_ms},
+        {"time_start_ms", &out->time_start_ms},
+        {"time_ms", &out->time_ms},
+        {"device_ms", &out->device_ms},
         {"worst_error", &out->worst_error},
+        {"saved_ms", &out->saved_ms},
     };
     kw_code code = KW_OK;
     for (size_t i = 0; i < sizeof reals / sizeof reals[0] && code == KW_OK; i++)
@@ -208,7 +223,18 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
         code = get_size(o, "cases_passed", &out->cases_passed, err);
     if (code == KW_OK)
         code = json_opt_bool(o, "stopped_early", "result", false, &out->stopped_early, err);
+    if (code == KW_OK)
+        code = json_opt_bool(o, "out_of_memory", "result", false, &out->out_of_memory, err);
     return code;
+}
+
+static kw_code read_probe(const json *o, job_record *out, kw_error *err)
+{
+    const json *figures = json_get(o, "probe");
+    if (!figures)
+        return KW_OK;
+    out->probe = mem_calloc(1, sizeof *out->probe);
+    return probe_figures_from_json(figures, "result: probe", out->probe, err);
 }
 
 static kw_code read_result(const json *o, message *out, kw_error *err)
@@ -223,6 +249,8 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_figures(record, &out->record, err);
     if (code == KW_OK)
         code = read_samples(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_probe(record, &out->record, err);
     return code;
 }
 
@@ -277,7 +305,11 @@ static kw_code read_hello(const json *o, message *out, kw_error *err)
     if (code == KW_OK)
         code = json_opt_int(o, "physical_cores", "hello", 0, &out->physical_cores, err);
     if (code == KW_OK)
+        code = json_opt_int(o, "available_bytes", "hello", 0, &out->available_bytes, err);
+    if (code == KW_OK)
         code = read_text(o, "note", out->note, sizeof out->note, err);
+    if (code == KW_OK)
+        code = read_text(o, "sandbox", out->sandbox, sizeof out->sandbox, err);
     return code == KW_OK ? read_devices(o, out, err) : code;
 }
 

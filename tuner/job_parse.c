@@ -176,7 +176,7 @@ static kw_code read_programs(const json *o, arena *a, job *out, kw_error *err)
 
 static kw_code read_heading(const json *o, arena *a, job *out, kw_error *err)
 {
-    const char *mode, *lang;
+    const char *mode;
     kw_code code = json_get_int(o, "id", "job", &out->id, err);
     if (code == KW_OK)
         code = get_text(o, "device", "job", a, &out->device, err);
@@ -184,8 +184,13 @@ static kw_code read_heading(const json *o, arena *a, job *out, kw_error *err)
         code = json_get_string(o, "mode", "job", &mode, err);
     if (code == KW_OK && !job_mode_from_name(mode, &out->mode))
         return bad_name("job", "mode", mode, err);
-    if (code == KW_OK)
-        code = json_get_string(o, "language", "job", &lang, err);
+    return code;
+}
+
+static kw_code read_language(const json *o, job *out, kw_error *err)
+{
+    const char *lang;
+    kw_code code = json_get_string(o, "language", "job", &lang, err);
     if (code == KW_OK && !language_from_name(lang, &out->lang))
         return bad_name("job", "language", lang, err);
     return code;
@@ -206,14 +211,9 @@ static kw_code read_task(const json *o, job *out, task **t, kw_error *err)
     return task_types_parse(*t, types, &out->types, err);
 }
 
-static kw_code read_job(const json *o, arena *a, job *out, task **t, kw_error *err)
+static kw_code read_candidate(const json *o, arena *a, job *out, task **t, kw_error *err)
 {
-    const char *type;
-    kw_code code = json_get_string(o, "type", "job", &type, err);
-    if (code == KW_OK && strcmp(type, "job") != 0)
-        return bad_name("a line for the worker", "type", type, err);
-    if (code == KW_OK)
-        code = read_heading(o, a, out, err);
+    kw_code code = read_language(o, out, err);
     if (code == KW_OK)
         code = read_programs(o, a, out, err);
     if (code == KW_OK)
@@ -222,6 +222,19 @@ static kw_code read_job(const json *o, arena *a, job *out, task **t, kw_error *e
         code = read_cases(o, a, out, err);
     if (code == KW_OK)
         code = read_timing(o, &out->timing, err);
+    return code;
+}
+
+static kw_code read_job(const json *o, arena *a, job *out, task **t, kw_error *err)
+{
+    const char *type;
+    kw_code code = json_get_string(o, "type", "job", &type, err);
+    if (code == KW_OK && strcmp(type, "job") != 0)
+        return bad_name("a line for the worker", "type", type, err);
+    if (code == KW_OK)
+        code = read_heading(o, a, out, err);
+    if (code == KW_OK && out->mode != JOB_PROBE)
+        code = read_candidate(o, a, out, t, err);
     if (code == KW_OK)
         code = read_limits(o, &out->limits, err);
     return code;

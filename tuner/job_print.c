@@ -50,13 +50,8 @@ static json *program_to_json(const char *source, const char *options)
     return o;
 }
 
-void job_print(const job *j, strb *out)
+static void add_candidate(json *o, const job *j)
 {
-    json *o = json_new_object();
-    json_set_string(o, "type", "job");
-    json_set_int(o, "id", j->id);
-    json_set_string(o, "device", j->device);
-    json_set_string(o, "mode", job_mode_name(j->mode));
     json_set_string(o, "language", language_name(j->lang));
     json_set(o, "program", program_to_json(j->source, j->options));
     if (j->trusted_source)
@@ -71,6 +66,17 @@ void job_print(const job *j, strb *out)
         json_append(cases, case_to_json(j, &j->cases[i]));
     json_set(o, "cases", cases);
     json_set(o, "timing", timing_to_json(&j->timing));
+}
+
+void job_print(const job *j, strb *out)
+{
+    json *o = json_new_object();
+    json_set_string(o, "type", "job");
+    json_set_int(o, "id", j->id);
+    json_set_string(o, "device", j->device);
+    json_set_string(o, "mode", job_mode_name(j->mode));
+    if (j->mode != JOB_PROBE)
+        add_candidate(o, j);
     json *limits = json_new_object();
     json_set_int(limits, "compile_ms", j->limits.compile_ms);
     json_set_int(limits, "run_ms", j->limits.run_ms);

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIE_SHARE 1.02
+/* How much slower than the leader a candidate may be for a tie: as far as two timings of the same kernel may differ
+ * (probe_noise_of). No machine is trusted to be quieter than LEAST; beyond MOST there is no tie in any case. */
+#define UNKNOWN_TIE 0.02
+#define LEAST_TIE 0.005
+#define MOST_TIE 0.05
 
 static void clear_entry(ledger_entry *e)
 {
@@ -75,6 +79,7 @@ static bool same_method(ledger_entry *e, const char *method)
         if (strcmp(e->method, "batch") == 0)
             return false;
         e->n_samples = e->n_rows = 0;
+        e->noise = 0;
         memset(&e->time, 0, sizeof e->time);
         free(e->method);
         e->method = NULL;
@@ -89,8 +94,10 @@ static void pool_summary(ledger_entry *e, const measurement *m)
 {
     if (e->n_samples > 0)
         return;
-    if (m->time.n > e->time.n || (m->time.n == e->time.n && m->time.median > e->time.median))
+    if (m->time.n > e->time.n || (m->time.n == e->time.n && m->time.median > e->time.median)) {
         e->time = m->time;
+        e->noise = m->noise;
+    }
 }
 
 static void pool(ledger_entry *e, const measurement *m)
@@ -101,6 +108,8 @@ static void pool(ledger_entry *e, const measurement *m)
         pool_summary(e, m);
         return;
     }
+    if (e->n_samples == 0 || m->noise > e->noise)
+        e->noise = m->noise;
     e->samples = mem_grow(e->samples, &e->capacity, e->n_samples + m->n_samples, sizeof *e->samples);
     memcpy(e->samples + e->n_samples, m->samples_ns, m->n_samples * sizeof *e->samples);
     e->n_samples += m->n_samples;
@@ -144,13 +153,20 @@ const ledger_entry *ledger_fastest(const ledger *l, bool (*usable)(const ledger_
     return best;
 }
 
+static double tie_share(const ledger_entry *leader)
+{
+    double x = leader->noise;
+    return 1 + (!(x > 0) ? UNKNOWN_TIE : x < LEAST_TIE ? LEAST_TIE : x > MOST_TIE ? MOST_TIE : x);
+}
+
 const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_entry *, void *), void *cookie)
 {
     const ledger_entry *fastest = ledger_fastest(l, usable, cookie), *winner = fastest;
     for (size_t i = 0; fastest && i < l->n; i++) {
         const ledger_entry *e = &l->entries[i];
         if (can_win(e, usable, cookie) && e->time.lo <= fastest->time.hi &&
-            e->time.median <= TIE_SHARE * fastest->time.median && strcmp(e->source_hash, winner->source_hash) < 0)
+            e->time.median <= tie_share(fastest) * fastest->time.median &&
+            strcmp(e->source_hash, winner->source_hash) < 0)
             winner = e;
     }
     return winner;

@@ -23,6 +23,7 @@ typedef struct ledger_entry {
     double *samples;         /* ns, pooled */
     size_t n_samples, capacity;
     size_t n_rows;           /* measurements that brought samples */
+    double noise;            /* the largest A/A noise that a measurement behind the time was made under; 0: not known */
     stats_summary time;      /* of the samples; without any (an import of summaries), the summary made from the most */
 } ledger_entry;
 
@@ -39,9 +40,9 @@ void ledger_clear(ledger *l);
 /* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */
 ledger_entry *ledger_add(ledger *l, const measurement *m);
 ledger_entry *ledger_find(const ledger *l, const char *source_hash);
-/* The winner: lowest median; among those whose interval overlaps the leader's and whose median is within 2% of it, the
- * lowest source hash. `usable` limits the choice (NULL: any); entries that are not ok or have no time never win.
- * NULL if there is none. */
+/* The winner: lowest median; among those whose interval overlaps the leader's and whose median is so near that noise may
+ * be the difference, the lowest source hash. Near is the leader's noise, but 0.5% to 5%; 2% where it is not known.
+ * `usable` limits the choice (NULL: any); entries that are not ok or have no time never win. NULL if there is none. */
 const ledger_entry *ledger_winner(const ledger *l, bool (*usable)(const ledger_entry *e, void *cookie), void *cookie);
 /* The entry with the lowest median alone, of equals the lowest source hash. */
 const ledger_entry *ledger_fastest(const ledger *l, bool (*usable)(const ledger_entry *e, void *cookie), void *cookie);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strb.h"
+#include "tuner/sandbox.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -122,6 +123,8 @@ static void report_lost_job(worker_proc *w)
     r.stage = w->stage;
     r.registers = r.spill_bytes = r.local_bytes = -1;
     r.outcome = w->timed_out ? OUTCOME_TIMEOUT : OUTCOME_CRASH;
+    /* Nobody here killed it: the system does, where memory is short. */
+    r.out_of_memory = !w->timed_out && !w->complaint[0] && w->term_signal == SIGKILL && w->stage <= STAGE_COMPILE;
     strb why = STRB_INIT;
     if (w->timed_out) {
         int64_t limit = w->stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms;
@@ -562,6 +565,7 @@ void pool_stop(pool *p)
         if (w->has_hello)
             message_clear(&w->hello);
     }
+    sandbox_sweep(); /* private folders of workers that were killed */
     uv_close((uv_handle_t *)&p->wait, NULL);
     uv_close((uv_handle_t *)&p->on_int, NULL);
     uv_close((uv_handle_t *)&p->on_term, NULL);

@@ -221,6 +221,7 @@ static void pool_rows(loader *l, results_group *g, const bool *counts)
         ledger_entry *e = &g->ledger.entries[i];
         g->sources[i].newest.time = e->time;
         g->sources[i].newest.verified = e->verified;
+        g->sources[i].newest.noise = e->noise;
         free(e->samples);
         e->samples = NULL;
         e->capacity = 0;

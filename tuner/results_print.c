@@ -60,6 +60,10 @@ static void add_column(strb *out, const store_column *c, const measurement *m, b
     case STORE_REAL: /* infinity: null */
         j = json_new_number(*(const double *)field);
         break;
+    case STORE_POSITIVE:
+        if (*(const double *)field > 0)
+            j = json_new_number(*(const double *)field);
+        break;
     case STORE_COUNT:
         if (m->time.n > 0)
             j = json_new_int((int64_t)m->time.n);

@@ -81,6 +81,7 @@ static kw_code read_member(const store_column *c, const json *v, const char *whe
             return refuse(where, c->name, "an integer, 1 or more", err);
         *(size_t *)field = (size_t)number;
         return KW_OK;
+    case STORE_POSITIVE:
     case STORE_TIME:
         *(double *)field = json_number(v);
         return is_time(v) ? KW_OK : refuse(where, c->name, "a number greater than 0", err);

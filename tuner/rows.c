@@ -36,6 +36,12 @@ void rows_init(rows *r, const evaluator *e, const task *t, const task_types *typ
     char date[21];
     clock_utc_text(date);
     snprintf(r->run, sizeof r->run, "%s-%ld", date, (long)getpid());
+    r->judged = (probe_case){.limits = &r->device->limits, .t = t, .types = types, .shape = shape, .cold = cold};
+}
+
+void rows_use_probe(rows *r, const probe_figures *figures)
+{
+    r->judged.figures = figures;
 }
 
 void rows_clear(rows *r)
@@ -73,6 +79,18 @@ static char *lend(const char *text)
     return u.out;
 }
 
+/* What the device could do at best, and how sure the time is. */
+static void add_limit(const rows *r, measurement *m)
+{
+    if (!r->judged.figures || m->time.n == 0)
+        return;
+    probe_limit limit = probe_limit_of(&r->judged, m->method);
+    double noise = probe_noise_of(r->judged.figures, m->time.median);
+    m->limit_ns = limit.by ? limit.ns : 0;
+    m->limited_by = lend(limit.by);
+    m->noise = noise > 0 ? noise : 0;
+}
+
 measurement rows_make(const rows *r, const variant *v, char *config, const job_record *record, verified verified_level,
                       char date[21])
 {
@@ -106,6 +124,7 @@ measurement rows_make(const rows *r, const variant *v, char *config, const job_r
     m.spill_bytes = record->spill_bytes;
     m.local_bytes = record->local_bytes;
     m.worst_error = record->worst_error;
+    add_limit(r, &m);
     m.device_name = lend(r->device->name);
     m.driver = lend(r->device->driver);
     m.host = lend(r->host);

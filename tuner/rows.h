@@ -4,6 +4,7 @@
 
 #include "codegen/template.h"
 #include "tuner/evaluator.h"
+#include "tuner/probe.h"
 #include "tuner/store.h"
 
 typedef struct rows {
@@ -13,9 +14,13 @@ typedef struct rows {
     const device_info *device;
     char api[16];
     char host[128], run[48];
+    probe_case judged; /* figures NULL: not known */
 } rows;
 
+/* Borrows types and shape. */
 void rows_init(rows *r, const evaluator *e, const task *t, const task_types *types, const task_shape *shape, bool cold);
+/* The device's figures, borrowed, which give rows their limit and their noise; NULL: not known. */
+void rows_use_probe(rows *r, const probe_figures *figures);
 void rows_clear(rows *r);
 /* The identity part as a query: everything but template and source. Borrows from r. */
 store_query rows_query(const rows *r);

@@ -156,9 +156,12 @@ static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *e
             strb_printf(&names, "%s'%s'", k++ == 0 ? "" : k == n ? " and " : ", ", def->constraints[i].text);
     free(use);
     const char *why = n == 1 ? def->constraints[last].why : NULL;
-    kw_error_set(err, KW_FAILED, "no configuration is valid: %s %s%s%s%s", n == 1 ? "the constraint" : "the constraints",
-                 strb_text(&names), n == 1 ? " rejects every combination" : " exclude each other", why ? ": " : "",
-                 why ? why : n == 1 ? "; list more values or relax it" : "; list more values or relax one");
+    kw_error_set(err, KW_FAILED, "no configuration is valid: %s %s%s%s%s",
+                 n == 1 ? "the constraint" : "the constraints", strb_text(&names),
+                 n == 1 ? " rejects every combination" : " exclude each other", why ? ": " : "",
+                 why      ? why
+                 : n == 1 ? "; list more values or relax it"
+                          : "; list more values or relax one");
     strb_clear(&names);
     return KW_FAILED;
 }

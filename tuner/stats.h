@@ -6,7 +6,8 @@
 
 typedef struct stats_summary {
     size_t n;
-    double median, lo, hi; /* ns; lo..hi: order-statistic confidence interval of the median, >= 95% where n allows, else min..max */
+    double median, lo,
+        hi; /* ns; lo..hi: order-statistic confidence interval of the median, >= 95% where n allows, else min..max */
     double min, max, mean;
 } stats_summary;
 

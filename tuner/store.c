@@ -26,11 +26,16 @@ static const char create_tables[] =
     " hi_ns REAL, samples_ns TEXT, compile_ms REAL, verify_ms REAL, time_ms REAL, registers INTEGER, spill_bytes "
     "INTEGER,"
     " local_bytes INTEGER, worst_error REAL, device_name TEXT, driver TEXT, host TEXT, run TEXT, date TEXT,"
-    " tool_version TEXT, extra TEXT);"
+    " tool_version TEXT, extra TEXT, limit_ns REAL, limited_by TEXT, noise REAL);"
     "CREATE INDEX IF NOT EXISTS measurement_identity ON measurement (task_hash, device_key, shape, source_hash);"
     "CREATE TABLE IF NOT EXISTS variant (task TEXT NOT NULL, task_hash TEXT NOT NULL, source_hash TEXT NOT NULL,"
     " language TEXT NOT NULL, fallback INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (task_hash, source_hash));"
     "CREATE TABLE IF NOT EXISTS fact (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;";
+
+/* What stores of schema 1 lack. */
+static const char add_columns[] = "ALTER TABLE measurement ADD COLUMN limit_ns REAL;"
+                                  "ALTER TABLE measurement ADD COLUMN limited_by TEXT;"
+                                  "ALTER TABLE measurement ADD COLUMN noise REAL;";
 
 static const char damaged[] =
     "store %s is damaged or cut off (%s); it was left as it is: restore a copy, or save what is "
@@ -196,13 +201,18 @@ static kw_code choose_journal(store *s, kw_error *err)
 
 /* ---- opening ---- */
 
+/* Makes the tables, or those of an older schema complete. Another process may have been quicker: the version is read
+ * again inside of the transaction. */
 static kw_code create_content(store *s, kw_error *err)
 {
     char sql[128];
+    int64_t version = 0;
     snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", APPLICATION_ID, STORE_SCHEMA);
     kw_code code = store_run(s, "BEGIN IMMEDIATE", "creating it", err);
     if (code == KW_OK)
-        code = store_run(s, create_tables, "creating it", err);
+        code = read_int(s, "PRAGMA user_version", &version, err);
+    if (code == KW_OK)
+        code = store_run(s, version == 1 ? add_columns : create_tables, "creating it", err);
     return code == KW_OK ? store_run(s, sql, "creating it", err) : code;
 }
 
@@ -212,6 +222,7 @@ static kw_code prepare_content(store *s, bool read_only, kw_error *err)
     kw_code code = check_content(s, &version, err);
     if (code != KW_OK)
         return code;
+    s->schema = read_only ? (int)version : STORE_SCHEMA;
     if (read_only)
         return version > 0 ? KW_OK
                            : kw_error_set(err, KW_BAD_INPUT,

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_SCHEMA 1
+#define STORE_SCHEMA 2 /* 2: limit_ns, limited_by, noise */
 
 typedef struct store store;
 
@@ -61,6 +61,10 @@ typedef struct measurement {
     double compile_ms, verify_ms, time_ms;
     int64_t registers, spill_bytes, local_bytes;
     double worst_error;
+    /* By the device's figures when it was measured, if they were known (tuner/probe.h); else 0, NULL, 0. */
+    double limit_ns;         /* time of a run that reaches the device's limit */
+    char *limited_by;        /* "fma", "memory", "cache", "launch" */
+    double noise;            /* relative difference that two timings of the same kernel may show */
     /* provenance */
     char *device_name, *driver, *host, *run, *date, *tool_version;
     char *extra;             /* unknown fields of imported lines, as JSON; NULL if none */
@@ -78,6 +82,9 @@ kw_code store_variant(store *s, const task *t, const char *source_hash, variant 
 /* Raises the verified level of all rows of this source hash, task hash and device. */
 kw_code store_set_verified(store *s, const char *task_hash, const char *device_key, const char *source_hash, verified v,
                            kw_error *err);
+
+/* Removes all rows of this outcome, device and driver: they will be measured again. */
+kw_code store_forget(store *s, outcome o, const char *device_key, const char *driver, kw_error *err);
 
 /* What to select; NULL members match everything. */
 typedef struct store_query {

@@ -85,6 +85,12 @@ static void bind_column(sqlite3_stmt *q, int i, const store_column *c, const mea
     case STORE_REAL:
         sqlite3_bind_double(q, i, isfinite(*(const double *)field) ? *(const double *)field : INFINITY);
         break;
+    case STORE_POSITIVE:
+        if (*(const double *)field > 0)
+            sqlite3_bind_double(q, i, *(const double *)field);
+        else
+            sqlite3_bind_null(q, i);
+        break;
     case STORE_COUNT:
         bind_time(q, i, m, (double)m->time.n);
         break;
@@ -220,6 +226,20 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
     bind_text(q, 3, source_hash);
     sqlite3_bind_int(q, 4, (int)v);
     kw_code code = sqlite3_step(q) == SQLITE_DONE ? KW_OK : store_error(s, "raising a verified level", err);
+    sqlite3_finalize(q);
+    return code;
+}
+
+kw_code store_forget(store *s, outcome o, const char *device_key, const char *driver, kw_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    if (sqlite3_prepare_v2(s->db, "DELETE FROM measurement WHERE outcome=?1 AND device_key=?2 AND driver=?3", -1, &q,
+                           NULL) != SQLITE_OK)
+        return store_error(s, "removing measurements", err);
+    bind_text(q, 1, outcome_name(o));
+    bind_text(q, 2, device_key);
+    bind_text(q, 3, driver);
+    kw_code code = sqlite3_step(q) == SQLITE_DONE ? KW_OK : store_error(s, "removing measurements", err);
     sqlite3_finalize(q);
     return code;
 }

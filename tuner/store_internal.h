@@ -9,6 +9,7 @@
 struct store {
     sqlite3 *db;
     char *path;
+    int schema; /* of the file: older than ours only where it was opened for reading */
     /* Statements that are used often; made at the first use. */
     sqlite3_stmt *insert, *insert_once, *complete, *insert_variant, *replace_variant;
 };
@@ -21,14 +22,15 @@ kw_code store_run(store *s, const char *sql, const char *doing, kw_error *err);
  * One table serves the database and the text of results: same names, same order. "extra" is apart. */
 
 typedef enum store_kind {
-    STORE_TEXT,    /* char *; NULL: absent */
-    STORE_JSON,    /* char *, the text of an object */
-    STORE_VERSION, /* int */
-    STORE_INT,     /* int64_t */
-    STORE_REAL,    /* double; one that is not finite is kept as infinity */
-    STORE_COUNT,   /* size_t: number of samples behind the times; 0: absent */
-    STORE_TIME,    /* double; absent when the count is 0 */
-    STORE_SAMPLES, /* samples_ns and n_samples */
+    STORE_TEXT,     /* char *; NULL: absent */
+    STORE_JSON,     /* char *, the text of an object */
+    STORE_VERSION,  /* int */
+    STORE_INT,      /* int64_t */
+    STORE_REAL,     /* double; one that is not finite is kept as infinity */
+    STORE_POSITIVE, /* double; absent unless it is greater than 0 */
+    STORE_COUNT,    /* size_t: number of samples behind the times; 0: absent */
+    STORE_TIME,     /* double; absent when the count is 0 */
+    STORE_SAMPLES,  /* samples_ns and n_samples */
     STORE_OUTCOME,
     STORE_STAGE,
     STORE_VERIFIED
@@ -39,9 +41,10 @@ typedef struct store_column {
     store_kind kind;
     size_t offset; /* in measurement */
     bool required; /* never absent */
+    int schema;    /* the first one with this column; 0: all */
 } store_column;
 
-#define STORE_COLUMNS 35
+#define STORE_COLUMNS 38
 extern const store_column store_columns[STORE_COLUMNS];
 
 /* ---- rows ---- */

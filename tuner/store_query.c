@@ -86,6 +86,7 @@ static void read_column(sqlite3_stmt *q, int i, const store_column *c, measureme
         *(int64_t *)field = sqlite3_column_int64(q, i);
         break;
     case STORE_REAL:
+    case STORE_POSITIVE:
     case STORE_TIME:
         *(double *)field = sqlite3_column_double(q, i);
         break;
@@ -152,7 +153,7 @@ static kw_code prepare_select(store *s, const store_query *q, sqlite3_stmt **out
     const char *texts[11];
     strb_add(&sql, "SELECT ");
     for (int i = 0; i < STORE_COLUMNS; i++)
-        strb_printf(&sql, "%s, ", store_columns[i].name);
+        strb_printf(&sql, "%s, ", store_columns[i].schema > s->schema ? "NULL" : store_columns[i].name);
     strb_add(&sql, "extra FROM measurement WHERE 1");
     add_conditions(&sql, q, texts);
     strb_add(

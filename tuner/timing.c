@@ -1,6 +1,7 @@
 /* Timing policy. */
 #include "tuner/timing.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -30,20 +31,32 @@ static const device_launch *pick(size_t run, void *cookie)
 
 /* ---- a row of runs ---- */
 
+static void count_time(const timing_rig *rig, int64_t since)
+{
+    if (rig->device_ns)
+        *rig->device_ns += (double)(clock_now_ns() - since);
+}
+
 static kw_code row_events(const timing_rig *rig, size_t n, bool probe, double *ns, kw_error *err)
 {
     row r = {rig, probe ? n - 1 : SIZE_MAX};
     kw_code code = rig->restore(rig->cookie, err);
-    return code == KW_OK ? device_time_events(rig->device, rig->program, pick, &r, rig->n_launches, n, ns, err) : code;
+    int64_t start = clock_now_ns();
+    if (code == KW_OK)
+        code = device_time_events(rig->device, rig->program, pick, &r, rig->n_launches, n, ns, err);
+    count_time(rig, start);
+    return code;
 }
 
 static kw_code row_batches(const timing_rig *rig, size_t per_batch, size_t n, bool probe, double *ns, kw_error *err)
 {
     row r = {rig, probe ? n * per_batch - 1 : SIZE_MAX};
     kw_code code = rig->restore(rig->cookie, err);
-    return code == KW_OK
-               ? device_time_batch(rig->device, rig->program, pick, &r, rig->n_launches, per_batch, n, ns, err)
-               : code;
+    int64_t start = clock_now_ns();
+    if (code == KW_OK)
+        code = device_time_batch(rig->device, rig->program, pick, &r, rig->n_launches, per_batch, n, ns, err);
+    count_time(rig, start);
+    return code;
 }
 
 /* ---- how many ---- */
@@ -72,15 +85,19 @@ static void keep(timing_result *out, const double *ns, size_t n)
 
 /* ---- the two methods ---- */
 
-/* `first`: two readings in a row. The second one counts, if the run is so long that few do; so does the first one of a
- * run whose warming up does not show. */
+/* What follows two readings in a row: the second one counts, if the run is so long that few do; so does the first one of
+ * a run whose warming up does not show. */
+static size_t events_left(const job_timing *p, double run_ns, size_t *reused, size_t *discarded)
+{
+    *reused = run_ns >= LONG_RUN_NS ? 2 : run_ns >= FEW_FROM_NS ? 1 : 0;
+    *discarded = run_ns >= LONG_RUN_NS ? 0 : 1;
+    return samples_wanted(p, run_ns, MANY_SAMPLES) - *reused + *discarded;
+}
+
 static kw_code by_events(const timing_rig *rig, const job_timing *p, const double first[2], timing_result *out,
                          kw_error *err)
 {
-    const double run_ns = first[1] > 0 ? first[1] : first[0];
-    const size_t wanted = samples_wanted(p, run_ns, MANY_SAMPLES);
-    const size_t reused = run_ns >= LONG_RUN_NS ? 2 : run_ns >= FEW_FROM_NS ? 1 : 0;
-    const size_t discarded = run_ns >= LONG_RUN_NS ? 0 : 1, n = wanted - reused + discarded;
+    size_t reused, discarded, n = events_left(p, first[1] > 0 ? first[1] : first[0], &reused, &discarded);
     double *ns = mem_calloc(n, sizeof *ns);
     kw_code code = row_events(rig, n, true, ns, err);
     out->method = TIMING_EVENTS;
@@ -116,17 +133,18 @@ static kw_code by_batches(const timing_rig *rig, const job_timing *p, double gue
     kw_code code = find_batch(rig, guess_ns, &per_batch, &run_ns, err);
     if (code != KW_OK)
         return code;
+    const size_t n = samples_wanted(p, run_ns * (double)per_batch, BATCHES);
     if (p->hopeless_ns > 0 && run_ns > p->hopeless_ns) {
         double two[2] = {run_ns, 0};
         code = row_batches(rig, per_batch, 1, true, &two[1], err);
         if (code != KW_OK || two[1] > p->hopeless_ns) {
             out->stopped_early = code == KW_OK;
+            out->saved_ns = (double)(n * per_batch) * run_ns; /* n + 1 batches instead of one */
             out->row_runs = per_batch - 1;
             keep(out, two, 2);
             return code;
         }
     }
-    size_t n = samples_wanted(p, run_ns * (double)per_batch, BATCHES);
     double *ns = mem_calloc(n + 1, sizeof *ns);
     code = row_batches(rig, per_batch, n + 1, true, ns, err);
     out->row_runs = (n + 1) * per_batch - 1;
@@ -159,7 +177,9 @@ kw_code timing_measure(const timing_rig *rig, const job_timing *policy, timing_r
     bool events = policy->method == TIMING_EVENTS || (policy->method == TIMING_AUTO && run_ns >= EVENTS_FROM_NS);
     if (events && is_hopeless(policy, first)) {
         out->method = TIMING_EVENTS;
+        size_t reused, discarded;
         out->stopped_early = true;
+        out->saved_ns = (double)events_left(policy, run_ns, &reused, &discarded) * run_ns;
         out->row_runs = 1;
         keep(out, first, 2);
         return KW_OK;
@@ -173,6 +193,8 @@ kw_code timing_measure(const timing_rig *rig, const job_timing *policy, timing_r
             return kw_error_set(err, KW_FAILED, "%zu of %zu readings of the device's timer were not positive",
                                 out->n_dropped, out->n + out->n_dropped);
         out->n = 0;
+    } else if (run_ns <= 0) {
+        out->n_dropped = 2; /* the readings that were to decide */
     }
     return by_batches(rig, policy, run_ns, out, err);
 }

@@ -26,6 +26,7 @@ typedef struct timing_rig {
     double expected_ns;                              /* of a run, by the host, if it has run before; 0: it has not */
     kw_code (*restore)(void *cookie, kw_error *err); /* before every row: all sets as before their first run */
     void *cookie;
+    double *device_ns; /* grows by the host's time of all rows, without restoring; may be NULL */
 } timing_rig;
 
 typedef struct timing_result {
@@ -33,6 +34,7 @@ typedef struct timing_result {
     size_t n, n_dropped;
     timing_method method;
     bool stopped_early;
+    double saved_ns; /* what the rest would have taken */
     size_t row_runs; /* runs of the last row before the probe's: run i used set i % n_sets */
 } timing_result;
 

@@ -196,6 +196,7 @@ static kw_code begin(search *q, evaluator *e, store *s, const task *t, const tun
     q->best_ns = INFINITY;
     q->start_ns = clock_now_ns();
     rows_init(&q->rows, e, t, &o->types, shape, o->cold);
+    rows_use_probe(&q->rows, o->probe);
     kw_code code = expand_trusted(q, err);
     if (code == KW_OK)
         code = case_source_init(&q->cases, t, &o->types, &evaluator_device(e)->limits, q->trusted, o->seed, err);
@@ -237,7 +238,7 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
 {
     search q;
     memset(out, 0, sizeof *out);
-    out->naive_ns = out->first_ns = NAN;
+    out->naive_ns = out->first_ns = out->limit_ns = out->noise = NAN;
     kw_code code = begin(&q, e, s, t, o, shape, err);
     if (code == KW_OK)
         code = begin_search(&q, err);
@@ -256,6 +257,8 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
     out->measured = q.measured;
     out->reused = q.reused;
     out->failed = q.failed;
+    out->stopped_early = q.stopped_early;
+    out->saved_ms = q.saved_ms;
     end(&q);
     return code;
 }

@@ -7,6 +7,7 @@
 #include "codegen/template.h"
 #include "tuner/evaluator.h"
 #include "tuner/ledger.h"
+#include "tuner/probe.h"
 #include "tuner/store.h"
 #include "tuner/strategy.h"
 
@@ -44,6 +45,7 @@ typedef struct tune_options {
     tune_budget budget;
     uint64_t seed;
     bool cold;
+    const probe_figures *probe; /* of the evaluator's device: what no time can be below; NULL: not known */
     void (*on_progress)(const tune_progress *p, void *cookie);
     void *cookie;
     trace *trace;
@@ -62,6 +64,11 @@ typedef struct tune_result {
     char source_hash[HASH_HEX_SIZE];
     uint64_t measured, reused, failed, space_size;
     size_t n_samples;
+    double limit_ns;        /* of a run that reaches the device's limit; NaN if not known */
+    const char *limited_by; /* as in a measurement; NULL if not known */
+    double noise;           /* of times like the winner's; NaN if not known */
+    uint64_t stopped_early; /* hopeless candidates of this run */
+    double saved_ms;        /* device time that stopping them saved, by estimate */
 } tune_result;
 
 void tune_result_clear(tune_result *r);

@@ -36,6 +36,8 @@ typedef struct search {
     size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
     char failure_text[OUTCOME_COUNT][256]; /* of the latest */
+    uint64_t stopped_early;                /* candidates of this run that were hopeless */
+    double saved_ms;                       /* by that */
     double spent_seconds;                  /* by earlier runs */
     bool knows_seconds;                    /* which were kept, and need not be guessed */
     double kept_seconds;                   /* search_seconds when they were last kept */

@@ -233,6 +233,12 @@ static void describe_winner(search *q, const ledger_entry *w, tune_result *out)
     out->first_ns = a ? time_of_default(q, a->template) : NAN;
     out->gflops = task_flops(q->t, &q->o->types, q->shape) / w->time.median;
     out->gbytes = task_bytes(q->t, &q->o->types, q->shape) / w->time.median;
+    if (!q->o->probe)
+        return;
+    probe_limit limit = probe_limit_of(&q->rows.judged, w->method);
+    out->limit_ns = limit.ns;
+    out->limited_by = limit.by;
+    out->noise = probe_noise_of(q->o->probe, w->time.median);
 }
 
 static kw_code nothing_found(const search *q, kw_error *err)

@@ -75,7 +75,7 @@ static void send_hello(worker *w)
     message hello;
     memset(&hello, 0, sizeof hello);
     kw_error err;
-    strb note = STRB_INIT, line = STRB_INIT;
+    strb note = STRB_INIT, line = STRB_INIT, sandbox = STRB_INIT;
     snprintf(hello.version, sizeof hello.version, "%s", KERNWRIGHT_VERSION);
     if (gethostname(hello.host, sizeof hello.host - 1) != 0)
         hello.host[0] = '\0';
@@ -86,14 +86,21 @@ static void send_hello(worker *w)
     }
     snprintf(hello.cpu_model, sizeof hello.cpu_model, "%s", w->machine.cpu_model);
     hello.physical_cores = (int64_t)w->machine.physical_cores;
+    hello.available_bytes = topology_available_bytes();
     if (device_list(&hello.devices, &hello.n_devices, &note, &err) != KW_OK)
         strb_add(&note, err.message);
+    sandbox_describe(&sandbox);
+    snprintf(hello.sandbox, sizeof hello.sandbox, "%s", strb_text(&sandbox));
     snprintf(hello.note, sizeof hello.note, "%s", strb_text(&note));
     job_hello_print(&hello, &line);
     worker_send(w, line.data, line.length);
+    w->devices = hello.devices;
+    w->n_devices = hello.n_devices;
+    hello.devices = NULL;
     message_clear(&hello);
     strb_clear(&line);
     strb_clear(&note);
+    strb_clear(&sandbox);
 }
 
 /* ---- jobs ---- */
@@ -181,6 +188,17 @@ static void set_up_process(int *in_fd, int *out_fd)
     *out_fd = out;
 }
 
+static char **copy_environment(void)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **copy = mem_calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = mem_strdup(environ[i]);
+    return copy;
+}
+
 int worker_main(int in_fd, int out_fd)
 {
     set_up_process(&in_fd, &out_fd);
@@ -189,7 +207,12 @@ int worker_main(int in_fd, int out_fd)
     const char *line;
     size_t length;
     int status = KW_OK, got;
+    sandbox_sweep();
+    sandbox_folder_make(&w.folder);
+    w.environment = copy_environment();
     send_hello(&w);
+    w.memory_limit = sandbox_memory_limit(w.machine.memory_bytes);
+    sandbox_watch_memory(w.memory_limit);
     while (status == KW_OK && (got = read_line(&in, &line, &length)) != 0) {
         kw_error err;
         if (got < 0) {
@@ -200,6 +223,11 @@ int worker_main(int in_fd, int out_fd)
         }
     }
     worker_close_device(&w);
+    sandbox_folder_remove(&w.folder);
+    free(w.devices);
+    for (size_t i = 0; w.environment[i]; i++)
+        free(w.environment[i]);
+    free(w.environment);
     reference_cache_free(w.references);
     strb_clear(&in.buffer);
     close(in_fd);

@@ -226,7 +226,7 @@ bool run_check_all(run *r, const case_data *data, const buffer_set *set, int poi
 
 /* ---- the trusted output ---- */
 
-static void forget_trusted(worker *w)
+void worker_forget_trusted(worker *w)
 {
     if (w->trusted)
         device_program_free(w->device, w->trusted);
@@ -249,7 +249,7 @@ static bool build_trusted(run *r, const plan *p)
     strb_clear(&text);
     if (w->trusted && strcmp(w->trusted_hash, hash) == 0)
         return true;
-    forget_trusted(w);
+    worker_forget_trusted(w);
     kw_error err;
     device_build_info info = {.log = STRB_INIT};
     kw_code code = device_build(r->device, r->job->trusted_source, r->job->trusted_options, kernels, p->n_launches,
@@ -326,8 +326,7 @@ static bool run_trusted(run *r, const job_case *c, case_data *data)
     }
     r->record->worst_error = worst;
     good = good && keep_trusted(r, data, set);
-    if (r->end != JOB_LOST)
-        buffers_free(set);
+    buffers_free(set);
     return good;
 }
 
@@ -397,6 +396,7 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
     r->host_ns = (double)(clock_now_ns() - start);
+    r->record->device_ms += r->host_ns / 1e6;
     return run_check_all(r, data, set, poison_of[pass], pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 
@@ -431,8 +431,6 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output)
     }
     if (!good)
         add_shape(r, c);
-    if (r->end == JOB_LOST)
-        return false;
     buffers_free(set);
     if (!good || !keep_output)
         drop_outputs(r);

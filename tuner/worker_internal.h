@@ -7,6 +7,7 @@
 #include "device/topology.h"
 #include "tuner/job.h"
 #include "tuner/reference.h"
+#include "tuner/sandbox.h"
 #include "tuner/worker_buffers.h"
 #include "tuner/worker_cases.h"
 
@@ -16,7 +17,14 @@
 typedef struct worker {
     int out_fd;
     topology machine;
-    device *device; /* the one opened last; kept */
+    device_info *devices; /* of the hello */
+    size_t n_devices;
+    sandbox_folder folder;
+    char **environment; /* as it was before any driver was loaded; for runners */
+    uint64_t memory_limit;
+    bool is_confined[3]; /* by sandbox_role */
+    device *device;      /* the one opened last; kept */
+    bool is_used;        /* a job has run on it since its runner started */
     char spec[32];
     bool is_bound; /* to the cores near it */
     case_cache *cases;
@@ -42,6 +50,7 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
+    bool from_cache;  /* it was not compiled by this job */
     stage stage;      /* announced last */
     int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
@@ -67,11 +76,18 @@ bool run_device_failed(run *r, const kw_error *err, const char *what);
 bool run_layouts(run *r, const job_case *c, tensor_layout *out);
 double run_ms(const run *r); /* since the job was received */
 
-/* worker_job.c */
+/* worker_device.c */
+/* The device of the job, opened when it is not the one of the job before. */
+kw_code worker_use_device(worker *w, const job *j, kw_error *err);
+/* After a lost device: true when another process drives it and a new one has taken over, so that this worker goes on. */
+bool worker_recover(worker *w);
 void worker_close_device(worker *w);
+
+/* worker_job.c */
 job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal);
 
 /* worker_check.c */
+void worker_forget_trusted(worker *w);
 bool run_verify_case(run *r, const job_case *c, bool keep_output);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
@@ -89,6 +105,9 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
 bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned what, bool *clean);
 /* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
 bool run_is_screened(const run *r, const case_data *data, size_t tensor);
+
+/* worker_probe.c: the device itself; fills record->probe. */
+bool run_probe(run *r);
 
 /* worker_time.c */
 bool run_time(run *r, const job_case *c);

@@ -2,7 +2,6 @@
 #include "tuner/worker_internal.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,6 +50,10 @@ static void add_numbered_source(const char *source, strb *out)
 static bool build_failed(run *r, const kw_error *err, const device_build_info *info)
 {
     run_device_failed(r, err, "build");
+    if (device_last_fault(r->device) == DEVICE_FAULT_MEMORY) {
+        r->record->outcome = OUTCOME_COMPILE_ERROR;
+        r->record->out_of_memory = true;
+    }
     if (r->record->outcome != OUTCOME_COMPILE_ERROR)
         return false;
     strb text = STRB_INIT;
@@ -79,6 +82,7 @@ static bool build(run *r)
         r->record->registers = info.registers;
         r->record->spill_bytes = info.spill_bytes;
         r->record->local_bytes = info.local_bytes;
+        r->from_cache = info.from_cache;
     } else {
         r->program = NULL;
         build_failed(r, &err, &info);
@@ -123,8 +127,51 @@ static bool launch_once(run *r, const job_case *c)
     bool good = buffers_clear(set, &err) == KW_OK || run_device_failed(r, &err, "preparing the buffers");
     if (good && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         good = run_device_failed(r, &err, "first launch");
-    if (r->end != JOB_LOST)
-        buffers_free(set);
+    buffers_free(set);
+    return good;
+}
+
+/* More work-items than this in one dimension and PoCL 3.1 compiles another version of the kernel. */
+#define SMALL_GRID 65535
+
+static bool is_small_grid(const plan_launch *l)
+{
+    bool small = true;
+    for (size_t d = 0; d < l->rank; d++)
+        small = small && l->local[d] * l->groups[d] <= SMALL_GRID;
+    return small;
+}
+
+/* Would the driver compile for `b` what it has compiled for `a`? The version for large grids serves small ones too. */
+static bool covers(const plan_launch *a, const plan_launch *b)
+{
+    bool same = strcmp(a->kernel, b->kernel) == 0 && a->rank == b->rank;
+    for (size_t d = 0; same && d < a->rank; d++)
+        same = a->local[d] == b->local[d];
+    return same && (is_small_grid(b) || !is_small_grid(a));
+}
+
+static bool is_covered(const run *r, size_t launched_from, const plan_launch *l)
+{
+    for (size_t i = launched_from; i < r->job->n_cases; i++)
+        for (size_t k = 0; k < r->job->cases[i].plan.n_launches; k++)
+            if (covers(&r->job->cases[i].plan.launches[k], l))
+                return true;
+    return false;
+}
+
+/* The target first, then those of the other cases that need what has not been compiled yet. */
+static bool launch_all(run *r)
+{
+    bool good = true;
+    for (size_t i = r->job->n_cases; good && i-- > 0;) {
+        const plan *p = &r->job->cases[i].plan;
+        bool covered = true;
+        for (size_t k = 0; k < p->n_launches; k++)
+            covered = covered && is_covered(r, i + 1, &p->launches[k]);
+        if (!covered)
+            good = launch_once(r, &r->job->cases[i]);
+    }
     return good;
 }
 
@@ -135,8 +182,8 @@ static bool compile(run *r)
     bool good = build(r);
     for (size_t i = 0; good && i < r->job->n_cases; i++)
         good = check_args(r, &r->job->cases[i]);
-    if (good && device_describe(r->device)->builds_at_launch)
-        good = launch_once(r, &r->job->cases[r->job->n_cases - 1]);
+    if (good && device_describe(r->device)->builds_at_launch && !r->from_cache)
+        good = launch_all(r);
     r->record->compile_ms = run_ms(r) - r->record->compile_start_ms;
     return good;
 }
@@ -169,6 +216,8 @@ static bool time_last(run *r)
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_PROBE)
+        return run_probe(r);
     if (!compile(r))
         return false;
     if ((mode == JOB_VERIFY || mode == JOB_EVALUATE) && !verify(r))
@@ -177,53 +226,6 @@ static bool all_stages(run *r)
 }
 
 /* ---- the job ---- */
-
-/* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
-static void bind_near_device(worker *w, const job *j)
-{
-    const device_info *info = device_describe(w->device);
-    if (w->is_bound || j->mode == JOB_COMPILE || info->limits.is_cpu || !info->pci[0])
-        return;
-    kw_error err;
-    w->is_bound = true;
-    if (topology_bind_to_node(topology_node_of_pci(info->pci), &err) != KW_OK)
-        log_debug("worker: %s", err.message);
-}
-
-/* The device of the job, opened when it is not the one of the job before. */
-static kw_code use_device(worker *w, const char *spec, kw_error *err)
-{
-    if (w->device && strcmp(w->spec, spec) == 0)
-        return KW_OK;
-    if (strlen(spec) >= sizeof w->spec)
-        return kw_error_set(err, KW_BAD_INPUT, "\"%.40s...\" names no device", spec);
-    worker_close_device(w);
-    kw_code code = device_open(spec, &w->device, err);
-    if (code != KW_OK) {
-        w->device = NULL;
-        return code;
-    }
-    strcpy(w->spec, spec);
-    w->cases = case_cache_new(w->device);
-    return KW_OK;
-}
-
-void worker_close_device(worker *w)
-{
-    case_cache_free(w->cases);
-    w->cases = NULL;
-    if (w->trusted)
-        device_program_free(w->device, w->trusted);
-    w->trusted = NULL;
-    w->trusted_hash[0] = '\0';
-    free(w->scratch);
-    w->scratch = NULL;
-    w->scratch_bytes = 0;
-    device_close(w->device);
-    w->device = NULL;
-    w->is_bound = false;
-    w->spec[0] = '\0';
-}
 
 static void clean_up(run *r)
 {
@@ -239,17 +241,15 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
     memset(record, 0, sizeof *record);
     record->registers = record->spill_bytes = record->local_bytes = -1;
     run r = {.worker = w, .job = j, .record = record, .start_ns = clock_now_ns(), .end = JOB_REPORTED};
-    if (use_device(w, j->device, fatal) != KW_OK)
+    if (worker_use_device(w, j, fatal) != KW_OK)
         return JOB_FATAL;
     r.device = w->device;
-    bind_near_device(w, j);
     if (all_stages(&r)) {
         record->outcome = OUTCOME_OK;
         record->stage = STAGE_DONE;
     }
     if (r.end == JOB_FATAL)
         *fatal = r.fatal;
-    if (r.end != JOB_LOST)
-        clean_up(&r);
-    return r.end;
+    clean_up(&r); /* on a lost device this touches no driver */
+    return r.end == JOB_LOST && worker_recover(w) ? JOB_REPORTED : r.end;
 }

@@ -161,8 +161,12 @@ static bool measure(bench *b, timing_result *result)
                       .cookie = b};
     for (size_t i = 0; i < b->n_sets; i++)
         rig.sets[i] = b->sets[i]->launches;
+    double device_ns = 0;
+    rig.device_ns = &device_ns;
     kw_error err;
-    if (timing_measure(&rig, &r->job->timing, result, &err) == KW_OK)
+    kw_code code = timing_measure(&rig, &r->job->timing, result, &err);
+    r->record->device_ms += device_ns / 1e6;
+    if (code == KW_OK)
         return true;
     if (err.code == KW_FAILED && !r->device->lost)
         return run_fail(r, OUTCOME_LAUNCH_ERROR, "timing: %s", err.message);
@@ -177,6 +181,7 @@ static void store_samples(job_record *record, timing_result *t)
     record->n_dropped = t->n_dropped;
     record->method = timing_method_name(t->method);
     record->stopped_early = t->stopped_early;
+    record->saved_ms = t->saved_ns / 1e6;
 }
 
 bool run_time(run *r, const job_case *c)
@@ -194,7 +199,6 @@ bool run_time(run *r, const job_case *c)
         store_samples(r->record, &result);
     else
         free(result.samples);
-    if (r->end != JOB_LOST)
-        free_sets(&b);
+    free_sets(&b);
     return good;
 }

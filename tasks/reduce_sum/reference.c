@@ -1,5 +1,5 @@
-/* y[0] = sum of x. Added with Neumaier's compensation, so that millions of terms of mixed sign leave a value that is good
- * to the last bits of a double. */
+/* y[0] = sum of x. Added with Neumaier's compensation, so that millions of terms of mixed sign leave a value that is
+ * good to the last bits of a double. */
 #include "tasks/kw_reference.h"
 
 #include <math.h>

@@ -3,12 +3,12 @@
  * The scale is not a sum of terms here, for the result is a quotient of exponentials. With eps the last place of the
  * type that a kernel computes in, and d = max - x >= 0:
  *  - rounding x - max (and the product with log2(e), where exp2 is used) is an absolute error of about d eps in the
- *    exponent, hence a relative error of d eps in exp; the function itself adds a few eps, which the bound's own factors
- *    cover;
- *  - the sum carries the errors of its terms weighted by their share: mean(d) eps, where the mean is taken with the row's
- *    own softmax as weights (at most log C), and its C additions: sqrt(C) eps.
- * So the relative error of an element is of the order (sqrt(C) + d + mean(d)) eps. The bound of the task is a multiple of
- * eps sqrt(L) scale with L = C, which makes the scale value * (1 + (d + mean(d)) / sqrt(C)).
+ *    exponent, hence a relative error of d eps in exp; the function itself adds a few eps, which the bound's own
+ *    factors cover;
+ *  - the sum carries the errors of its terms weighted by their share: mean(d) eps, where the mean is taken with the
+ *    row's own softmax as weights (at most log C), and its C additions: sqrt(C) eps.
+ * So the relative error of an element is of the order (sqrt(C) + d + mean(d)) eps. The bound of the task is a multiple
+ * of eps sqrt(L) scale with L = C, which makes the scale value * (1 + (d + mean(d)) / sqrt(C)).
  * Results below the smallest normal number may be flushed to zero by a device: the floor of the bound is for them. */
 #include "tasks/kw_reference.h"
 

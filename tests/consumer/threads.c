@@ -33,8 +33,8 @@ typedef struct job {
 } job;
 
 /* Sums of ones, of lengths that no other thread has: an argument of another thread would show. The default's number of
- * groups is the same for all of them: PoCL 3.1 ends the program (pocl_release_dlhandle_cache: ref_count > 0) when launches
- * of one kernel with different numbers of groups overlap on several queues. */
+ * groups is the same for all of them: PoCL 3.1 ends the program (pocl_release_dlhandle_cache: ref_count > 0) when
+ * launches of one kernel with different numbers of groups overlap on several queues. */
 static void *work(void *cookie)
 {
     job *j = (job *)cookie;

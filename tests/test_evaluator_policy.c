@@ -1,0 +1,81 @@
+/* How work is shared between compilers and the device. */
+#include "base/clock.h"
+#include "tuner/evaluator_policy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define GIB (INT64_C(1) << 30)
+
+static size_t workers(int64_t cores, int64_t host_bytes, int64_t device_bytes, bool is_cpu, int wanted)
+{
+    device_info d = {.limits = {.global_mem_bytes = device_bytes, .is_cpu = is_cpu}};
+    message hello = {.physical_cores = cores, .available_bytes = host_bytes};
+    return policy_compile_workers(&d, &hello, wanted);
+}
+
+static void test_compile_workers(void **state)
+{
+    (void)state;
+    assert_int_equal(workers(16, 120 * GIB, 141 * GIB, false, -1), 15); /* one core polls */
+    assert_int_equal(workers(16, 120 * GIB, 120 * GIB, true, -1), 16);
+    assert_int_equal(workers(64, 10 * GIB, 80 * GIB, false, -1), 10); /* the host's memory */
+    assert_int_equal(workers(64, 100 * GIB, 8 * GIB, false, -1), 4);  /* the device's, for contexts */
+    assert_int_equal(workers(64, GIB / 2, 8 * GIB, false, -1), 1);    /* at least one */
+    assert_int_equal(workers(1, 100 * GIB, 8 * GIB, false, -1), 1);
+    assert_int_equal(workers(0, 0, 0, true, -1), 1); /* nothing is known */
+    assert_int_equal(workers(8, 0, 0, false, -1), 7);
+    assert_int_equal(workers(64, GIB, GIB, false, 12), 12); /* as the user says */
+    assert_int_equal(workers(64, GIB, GIB, true, 0), 0);
+    assert_int_equal(workers(64, GIB, GIB, true, 100000), 256);
+}
+
+static void test_ahead(void **state)
+{
+    (void)state;
+    evaluator_rates rates = {0, 0};
+    assert_int_equal(policy_ahead(&rates, 15), 23);
+    rates = (evaluator_rates){1000, 400}; /* three compilers keep the device busy */
+    assert_int_equal(policy_ahead(&rates, 15), 7);
+    rates = (evaluator_rates){1000, 50}; /* twenty would: all there are */
+    assert_int_equal(policy_ahead(&rates, 15), 23);
+    rates = (evaluator_rates){10, 400};
+    assert_int_equal(policy_ahead(&rates, 15), 4);
+    assert_int_equal(policy_ahead(&rates, 0), 4);
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_samples(6e6, false), 5);
+    assert_int_equal(policy_samples(6e6, true), 16);
+    assert_int_equal(policy_samples(1e6, true), 25);
+    assert_int_equal(policy_samples(1e9, true), 5); /* long runs: no more than needed */
+    assert_int_equal(policy_samples(0, true), 5);   /* nothing is known of how long */
+}
+
+static void test_learn(void **state)
+{
+    (void)state;
+    double mean = 0;
+    policy_learn(&mean, clock_now_ns() - 100000000);
+    assert_true(mean >= 100);
+    for (int i = 0; i < 100; i++)
+        policy_learn(&mean, clock_now_ns() - 1000000000);
+    assert_true(mean >= 999);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compile_workers),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_learn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

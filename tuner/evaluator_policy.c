@@ -1,0 +1,54 @@
+#include "tuner/evaluator_policy.h"
+
+#include "base/clock.h"
+
+#define MOST_COMPILERS 256
+/* What a process that compiles may need: host memory, and on a GPU a context (in a quarter of its memory). */
+#define COMPILER_BYTES ((int64_t)1 << 30)
+#define CONTEXT_BYTES ((int64_t)512 << 20)
+/* Compiled candidates that wait for the timing worker, and more of those that compile than the rates ask for. */
+#define READY 4
+#define READY_SHARE 1.5
+#define FEW_SAMPLES 5
+#define MORE_SAMPLES 25
+#define MORE_NS 100e6
+#define LATEST 0.15 /* weight of the last one in a mean */
+
+void policy_learn(double *mean_ms, int64_t since_ns)
+{
+    double ms = (double)(clock_now_ns() - since_ns) / 1e6;
+    *mean_ms = *mean_ms > 0 ? (1 - LATEST) * *mean_ms + LATEST * ms : ms;
+}
+
+/* bytes 0: nothing is known. */
+static int64_t at_most(int64_t n, int64_t bytes, int64_t bytes_each)
+{
+    int64_t fit = bytes / bytes_each;
+    return bytes <= 0 || n <= fit ? n : fit;
+}
+
+size_t policy_compile_workers(const device_info *d, const message *hello, int wanted)
+{
+    if (wanted >= 0)
+        return (size_t)(wanted < MOST_COMPILERS ? wanted : MOST_COMPILERS);
+    int64_t n = hello->physical_cores;
+    if (!d->limits.is_cpu)
+        n = at_most(n - 1, d->limits.global_mem_bytes / 4, CONTEXT_BYTES);
+    n = at_most(n, hello->available_bytes, COMPILER_BYTES);
+    return (size_t)(n < 1 ? 1 : n < MOST_COMPILERS ? n : MOST_COMPILERS);
+}
+
+size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers)
+{
+    size_t most = n_compilers + 2 * READY;
+    if (!(rates->compile_ms > 0) || !(rates->timing_ms > 0))
+        return most;
+    double wanted = READY_SHARE * rates->compile_ms / rates->timing_ms + READY;
+    return wanted < (double)most ? (size_t)wanted : most;
+}
+
+int64_t policy_samples(double hopeless_ns, bool idle)
+{
+    double n = idle && hopeless_ns > 0 ? MORE_NS / hopeless_ns : FEW_SAMPLES;
+    return n < FEW_SAMPLES ? FEW_SAMPLES : n > MORE_SAMPLES ? MORE_SAMPLES : (int64_t)n;
+}

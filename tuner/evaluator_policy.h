@@ -1,0 +1,32 @@
+/* How the evaluator shares work between compilers and the device: plain arithmetic, no processes. */
+#ifndef KERNWRIGHT_TUNER_EVALUATOR_POLICY_H
+#define KERNWRIGHT_TUNER_EVALUATOR_POLICY_H
+
+#include "device/device.h"
+#include "tuner/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a candidate takes of a compile worker and of the timing worker, recently; 0: not known yet. */
+typedef struct evaluator_rates {
+    double compile_ms, timing_ms;
+} evaluator_rates;
+
+/* Takes what began at `since_ns` and ends now into a mean, the last dozen most. */
+void policy_learn(double *mean_ms, int64_t since_ns);
+
+/* Processes that compile. `wanted` < 0: one per physical core, beside a GPU one less (a driver that polls keeps the
+ * timing worker's busy), as far as the memory of host and device goes; at least one. */
+size_t policy_compile_workers(const device_info *d, const message *hello, int wanted);
+
+/* How many candidates may be compiled, or compiling, before the timing worker takes them. A candidate that is compiled
+ * long before is chosen without knowing how those before it came out; with too few the device waits. */
+size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers);
+
+/* Samples of a run of a millisecond or more. While the device would only wait for a compiler (`idle`) they cost
+ * nothing, and there may be more, within a tenth of a second. `hopeless_ns`: the longest run that is timed to the end. */
+int64_t policy_samples(double hopeless_ns, bool idle);
+
+#endif

@@ -1,0 +1,131 @@
+/* The device of a worker: in this process, or behind a runner when kernels are native code. */
+#include "tuner/worker_internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "device/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
+static void bind_near_device(worker *w, const job *j)
+{
+    const device_info *info = device_describe(w->device);
+    if (w->is_bound || j->mode == JOB_COMPILE || info->limits.is_cpu || !info->pci[0])
+        return;
+    kw_error err;
+    w->is_bound = true;
+    if (topology_bind_to_node(topology_node_of_pci(info->pci), &err) != KW_OK)
+        log_debug("worker: %s", err.message);
+}
+
+/* ---- in which process ---- */
+
+static const char *runner_mode(void)
+{
+    const char *mode = getenv("KERNWRIGHT_RUNNER");
+    return mode ? mode : "";
+}
+
+static bool is_cpu(const worker *w, const char *spec)
+{
+    for (size_t i = 0; i < w->n_devices; i++)
+        if (strcmp(w->devices[i].spec, spec) == 0)
+            return w->devices[i].limits.is_cpu != 0;
+    return false;
+}
+
+static bool wants_runner(const worker *w, const char *spec)
+{
+    return strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0);
+}
+
+static kw_code open_behind_runner(worker *w, const char *spec, kw_error *err)
+{
+    char *self = fs_self_path(), memory[24];
+    if (!self)
+        return kw_error_set(err, KW_ENVIRONMENT, "cannot find the path of this program, so no kernel can be run");
+    snprintf(memory, sizeof memory, "%" PRIu64, w->memory_limit);
+    const char *const argv[] = {self, "worker", "--runner", is_cpu(w, spec) ? "native" : "driver", memory, NULL};
+    kw_code code =
+        device_open_remote(spec, argv, (const char *const *)w->environment, w->memory_limit, &w->device, err);
+    free(self);
+    return code;
+}
+
+/* The sandbox of this process comes in two parts around the opening of a driver, and once. */
+static kw_code open_confined(worker *w, const char *spec, kw_error *err)
+{
+    const bool behind = wants_runner(w, spec);
+    const sandbox_role role = behind ? SANDBOX_JUDGE : SANDBOX_DRIVER;
+    if (!w->is_confined[role])
+        sandbox_before_open(role, w->memory_limit);
+    kw_code code = behind ? open_behind_runner(w, spec, err) : device_open(spec, &w->device, err);
+    if (code == KW_OK && !w->is_confined[role])
+        sandbox_after_open(role, NULL);
+    w->is_confined[role] = w->is_confined[role] || code == KW_OK;
+    return code;
+}
+
+/* ---- use ---- */
+
+/* What one candidate leaves in a runner can meet the next one; who does not trust that has every job get a new one. */
+static kw_code refresh(worker *w, kw_error *err)
+{
+    if (!w->is_used || !device_is_remote(w->device) || strcmp(runner_mode(), "fresh") != 0)
+        return KW_OK;
+    worker_forget_trusted(w);
+    return device_revive(w->device, err);
+}
+
+kw_code worker_use_device(worker *w, const job *j, kw_error *err)
+{
+    kw_code code = KW_OK;
+    if (strlen(j->device) >= sizeof w->spec)
+        return kw_error_set(err, KW_BAD_INPUT, "\"%.40s...\" names no device", j->device);
+    if (w->device && strcmp(w->spec, j->device) == 0) {
+        code = refresh(w, err);
+    } else {
+        worker_close_device(w);
+        code = open_confined(w, j->device, err);
+        if (code != KW_OK) {
+            w->device = NULL;
+            return code;
+        }
+        strcpy(w->spec, j->device);
+        w->cases = case_cache_new(w->device);
+    }
+    w->is_used = true;
+    if (code == KW_OK)
+        bind_near_device(w, j);
+    return code;
+}
+
+bool worker_recover(worker *w)
+{
+    kw_error err;
+    if (!device_is_remote(w->device))
+        return false;
+    worker_forget_trusted(w);
+    if (device_revive(w->device, &err) == KW_OK)
+        return true;
+    log_debug("worker: %s", err.message);
+    return false;
+}
+
+void worker_close_device(worker *w)
+{
+    case_cache_free(w->cases);
+    w->cases = NULL;
+    worker_forget_trusted(w);
+    free(w->scratch);
+    w->scratch = NULL;
+    w->scratch_bytes = 0;
+    device_close(w->device);
+    w->device = NULL;
+    w->is_bound = w->is_used = false;
+    w->spec[0] = '\0';
+}
