@@ -12,7 +12,7 @@ kernwright=$BUILD/kernwright
 store=$out/kernwright.db
 shapes=examples/demo/shapes.json
 program=examples/demo/consumer.c
-budget=${KERNWRIGHT_DEMO_BUDGET:-24,20s}
+budget=${KERNWRIGHT_DEMO_BUDGET:-32,20s}
 started=$(date +%s)
 mkdir -p "$out"
 
