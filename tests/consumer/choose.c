@@ -35,8 +35,8 @@ static void chain(void)
     CHECK(is_choice(choose("invented/unit_90/big/132", NULL, 64, 64, 65), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
     CHECK(is_choice(choose("invented/unit_90/small/114", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_ARCH));
     CHECK(is_choice(choose("invented/unit_90/big/131", NULL, 1000, 1000, 1000), 1, KW_LAYER_EXACT, KW_MATCH_ARCH));
-    CHECK(is_choice(choose("nvidia/sm_80/a100/108", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_VENDOR));
-    CHECK(is_choice(choose("nvidia/sm_80/a100/108", NULL, 1, 2, 3), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
+    CHECK(is_choice(choose("invented/unit_80/old/108", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_VENDOR));
+    CHECK(is_choice(choose("invented/unit_80/old/108", NULL, 1, 2, 3), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
     CHECK(is_choice(choose("amd/gfx942/mi300x/304", NULL, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
     CHECK(is_choice(choose("invente/unit_90/big/132", NULL, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
 }
