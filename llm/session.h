@@ -1,0 +1,39 @@
+/* What the loop talks to: an ensemble of providers with budgets, recording every exchange. */
+#ifndef KERNWRIGHT_LLM_SESSION_H
+#define KERNWRIGHT_LLM_SESSION_H
+
+#include "base/error.h"
+#include "llm/exchange.h"
+#include "llm/provider.h"
+
+typedef struct llm_session llm_session;
+
+typedef struct llm_session_options {
+    provider_options provider;
+    const char *spec;        /* "openai:gpt-x@http://host/v1*2,anthropic:m", "folder:DIR", ... */
+    const char *record;      /* folder for exchanges; NULL: not recorded (folder: and replay: record in their own) */
+    int64_t max_tokens_total; /* 0: no limit */
+    double max_cost;          /* 0: no limit; > 0 with an unknown price is KW_BAD_INPUT at opening */
+} llm_session_options;
+
+/* KW_BAD_INPUT: unknown provider (suggests), unreadable specification; KW_ENVIRONMENT: no key in the environment (names
+ * the variable), no such program or folder. */
+kw_code llm_session_open(const llm_session_options *o, llm_session **out, kw_error *err);
+void llm_session_close(llm_session *s); /* NULL is fine */
+
+/* KW_FAILED once a budget is spent (counts what is in flight by its largest possible cost): message says which. */
+kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err);
+/* true: `out` holds a reply (llm_reply_clear it). Waits at most timeout_ms; 0 only lets things progress. */
+bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out);
+size_t llm_in_flight(const llm_session *s);
+
+typedef struct llm_totals {
+    int64_t requests, replies, failed;
+    llm_usage usage;
+    double cost;        /* of what has a price */
+    int64_t unpriced;   /* replies without one */
+    int64_t same_prompts, other_prompts; /* replay: */
+} llm_totals;
+llm_totals llm_session_totals(const llm_session *s);
+
+#endif
