@@ -17,7 +17,7 @@ typedef struct offer {
     double rel_noise;                    /* of the times behind the fitness, in units of fitness */
     char template_hash[HASH_HEX_SIZE];   /* of the template's text: which candidate */
     char source_hash[HASH_HEX_SIZE];     /* of the configuration's expanded text */
-    const char *config;                  /* canonical JSON */
+    char *config;                        /* canonical JSON */
 } offer;
 
 typedef struct elite {
@@ -40,6 +40,10 @@ archive *archive_new(void);
 void archive_free(archive *a);
 /* retimed: both have been timed interleaved; the difference counts as it is. */
 archive_verdict archive_offer(archive *a, const offer *o, uint64_t ordinal, bool retimed);
+/* Corrects the fitness of a cell's elite after it was timed again. */
+void archive_retime(archive *a, int cell, double fitness);
+/* Counts the cell's elite as a parent once more. */
+void archive_visit(archive *a, int cell);
 const elite *archive_cell(const archive *a, int cell);
 size_t archive_occupied(const archive *a);
 const elite *archive_best(const archive *a); /* NULL when empty */
