@@ -54,12 +54,15 @@ typedef struct llm_reply {
     int64_t ms;       /* from the first try to the end */
     int tries;
 } llm_reply;
+llm_usage llm_usage_unknown(void);
 void llm_reply_clear(llm_reply *r);
 
 /* Writes KEY.prompt.md and KEY.json, KEY.reply.md and KEY.meta.json. KW_ENVIRONMENT when the folder cannot be written
  * (full disk): the message names the file. */
 kw_code exchange_write_request(const char *folder, const llm_request *q, kw_error *err);
 kw_code exchange_write_reply(const char *folder, const llm_reply *r, kw_error *err);
+/* KEY.meta.json alone: the reply is there already. */
+kw_code exchange_write_meta(const char *folder, const llm_reply *r, kw_error *err);
 /* KW_BAD_INPUT when there is no reply of that key or it cannot be read. KEY.meta.json may be absent: LLM_OK then. */
 kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out, kw_error *err);
 /* Is KEY.prompt.md there, byte for byte the same? */

@@ -38,6 +38,7 @@ typedef struct provider_ops {
     /* Makes progress for at most `timeout_ms` (0: what can be done at once); true when `out` holds a finished reply. */
     bool (*poll)(void *state, int64_t timeout_ms, llm_reply *out);
     void (*close)(void *state); /* ends what is in flight within two seconds */
+    bool (*has_price)(void *state); /* what replies cost is known; NULL: it is not */
 } provider_ops;
 
 extern const provider_ops *const provider_table[]; /* NULL-terminated */

@@ -21,7 +21,8 @@ typedef struct llm_session_options {
 kw_code llm_session_open(const llm_session_options *o, llm_session **out, kw_error *err);
 void llm_session_close(llm_session *s); /* NULL is fine */
 
-/* KW_FAILED once a budget is spent (counts what is in flight by its largest possible cost): message says which. */
+/* KW_FAILED once a budget is spent (what is in flight counts by its largest possible size), and once every provider has
+ * stopped for good: the message says which and why. KW_ENVIRONMENT when an exchange cannot be recorded. */
 kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err);
 /* true: `out` holds a reply (llm_reply_clear it). Waits at most timeout_ms; 0 only lets things progress. */
 bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out);
