@@ -3,6 +3,7 @@
 #define KERNWRIGHT_LLM_BEHAVIOUR_H
 
 #include "base/strb.h"
+#include "device/artefact.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,10 +23,10 @@ typedef struct behaviour {
 int behaviour_cell(const behaviour *b);        /* 0..63: memory * 16 + compute * 4 + parallelism */
 behaviour behaviour_of_cell(int cell);
 
-/* From expanded kernel text (OpenCL C) and the number of launches of its plan. */
+/* From expanded kernel text (OpenCL C) and the number of launches of its plan. why (NULL: not wanted): which features
+ * decided, a line for each dimension. */
 behaviour behaviour_of_source(const char *source, size_t n_launches, strb *why);
-/* From PTX text (what the NVIDIA OpenCL driver gives as program binary) likewise. registers and spill_bytes from the
- * build log, -1 if not known. why (NULL: not wanted): which features decided, a line each. */
-behaviour behaviour_of_ptx(const char *ptx, size_t n_launches, long registers, long spill_bytes, strb *why);
+/* From the counts of the compiled program, which must be known. */
+behaviour behaviour_of_artefact(const artefact *a, size_t n_launches, strb *why);
 
 #endif
