@@ -1,0 +1,159 @@
+#include "llm/journal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct journal {
+    char *path;
+    FILE *file;       /* open for appending; NULL: nothing is written */
+    json **lines;     /* to follow */
+    size_t n, at, capacity;
+};
+
+static kw_code read_lines(journal *j, const char *text, size_t length, size_t *used, kw_error *err)
+{
+    const char *at = text, *end = text + length;
+    for (int number = 1; at < end; number++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop)
+            break; /* not finished when the run was killed */
+        json *one = json_parse(at, (size_t)(stop - at), j->path, number, 1, err);
+        if (!one)
+            return err ? err->code : KW_BAD_INPUT;
+        j->lines = mem_grow(j->lines, &j->capacity, j->n + 1, sizeof *j->lines);
+        j->lines[j->n++] = one;
+        if (!json_text(json_get(one, "event")))
+            return kw_error_set(err, KW_BAD_INPUT, "%s:%d: no \"event\": this is no journal of a run", j->path, number);
+        at = stop + 1;
+        *used = (size_t)(at - text);
+    }
+    return KW_OK;
+}
+
+kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *err)
+{
+    journal *j = mem_calloc(1, sizeof *j);
+    strb text = STRB_INIT;
+    size_t used = 0;
+    kw_code code = KW_OK;
+    j->path = path ? mem_strdup(path) : NULL;
+    if (path && (read_only || fs_is_file(path)))
+        code = fs_read(path, (size_t)1 << 30, &text, err);
+    if (code == KW_OK)
+        code = read_lines(j, strb_text(&text), text.length, &used, err);
+    if (code == KW_OK && path && !read_only) {
+        if (used < text.length && truncate(path, (off_t)used) != 0)
+            code = kw_error_set(err, KW_ENVIRONMENT, "%s: its incomplete last line cannot be dropped: %s", path,
+                                strerror(errno));
+        j->file = code == KW_OK ? fopen(path, "a") : NULL;
+        if (code == KW_OK && !j->file)
+            code = kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", path, strerror(errno));
+    }
+    strb_clear(&text);
+    if (code != KW_OK) {
+        journal_close(j);
+        return code;
+    }
+    *out = j;
+    return KW_OK;
+}
+
+void journal_close(journal *j)
+{
+    if (!j)
+        return;
+    if (j->file)
+        fclose(j->file);
+    for (size_t i = 0; i < j->n; i++)
+        json_free(j->lines[i]);
+    free(j->lines);
+    free(j->path);
+    free(j);
+}
+
+const json *journal_next(const journal *j)
+{
+    return j->at < j->n ? j->lines[j->at] : NULL;
+}
+
+bool journal_following(const journal *j)
+{
+    return j->at < j->n;
+}
+
+size_t journal_line(const journal *j)
+{
+    return j->at + 1;
+}
+
+static kw_code differs(const journal *j, const json *now, kw_error *err)
+{
+    const json *then = j->lines[j->at];
+    const char *member = "event";
+    for (const json *m = json_first(then); m; m = json_next(m)) {
+        if (!json_equal(m, json_get(now, json_key(m)))) {
+            member = json_key(m);
+            break;
+        }
+    }
+    strb a = STRB_INIT, b = STRB_INIT;
+    const json *x = json_get(then, member), *y = json_get(now, member);
+    if (x)
+        json_print(x, &a);
+    if (y)
+        json_print(y, &b);
+    kw_error_set(err, KW_FAILED, "%s:%zu: \"%s\" of the event \"%s\" differs: recorded %.300s, now %.300s", j->path, j->at + 1,
+                 member, json_text(json_get(then, "event")), strb_text(&a), strb_text(&b));
+    strb_clear(&a);
+    strb_clear(&b);
+    return KW_FAILED;
+}
+
+/* As it would be read back: numbers in their printed form. */
+static json *as_read(json *event)
+{
+    strb text = STRB_INIT;
+    json_print(event, &text);
+    json *again = json_parse(strb_text(&text), text.length, NULL, 1, 1, NULL);
+    strb_clear(&text);
+    json_free(event);
+    return again;
+}
+
+kw_code journal_event(journal *j, json *event, kw_error *err)
+{
+    kw_code code = KW_OK;
+    if (journal_following(j)) {
+        json *now = as_read(event);
+        if (json_equal(j->lines[j->at], now))
+            j->at++;
+        else
+            code = differs(j, now, err);
+        json_free(now);
+        return code;
+    }
+    if (j->file) {
+        strb text = STRB_INIT;
+        json_print(event, &text);
+        strb_add_char(&text, '\n');
+        if (fwrite(strb_text(&text), 1, text.length, j->file) != text.length || fflush(j->file) != 0)
+            code = kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", j->path, strerror(errno));
+        strb_clear(&text);
+    }
+    json_free(event);
+    return code;
+}
+
+kw_code journal_pass(journal *j, kw_error *err)
+{
+    if (!journal_following(j))
+        return kw_error_set(err, KW_FAILED, "%s: it ends before the run does", j->path ? j->path : "journal");
+    j->at++;
+    return KW_OK;
+}
