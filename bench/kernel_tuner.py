@@ -16,6 +16,7 @@ theirs_per_minute=..; the ratio is the median of those of the rounds, low and hi
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -102,7 +103,7 @@ def show(name, r):
     sum_s = sum(r["shares_s"].values())
     shares = ", ".join(f"{k} {v:.1f} s ({100 * v / sum_s:.0f}%)" for k, v in r["shares_s"].items())
     print(f"  {name:13s} {r['ok']} of {r['n']} verified in {r['wall_s']:.1f} s ({60 * r['ok'] / r['wall_s']:.1f} a minute); "
-          f"{shares}; best {r['best_ms']:.3f} ms", flush=True)
+          f"{shares}; processor {r['cpu_s']:.1f} s; best {r['best_ms']:.3f} ms", flush=True)
 
 
 def main():
@@ -122,7 +123,10 @@ def main():
     for _ in range(args.rounds):
         for name, run in (("Kernel Tuner", run_theirs), ("kernwright", run_ours)):
             with tempfile.TemporaryDirectory() as folder:
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 r = run(args, folder)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            r["cpu_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             show(name, r)
             n = max(n, r["n"])
             rates[name].append(60 * r["ok"] / r["wall_s"])

@@ -19,7 +19,7 @@ static trial *trial_of_entry(search *q, const ledger_entry *entry)
     kw_error ignored;
     json *j = a ? json_parse(entry->config, strlen(entry->config), "store", 1, 1, &ignored) : NULL;
     trial *x = NULL;
-    if (j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK) {
+    if (j && template_config_recall(a->template, j, q->config)) {
         x = trial_new(a, a->template, q->config);
         if (variant_expand(a->template, &q->o->types, x->config, q->shape, &x->v, &ignored) != KW_OK) {
             trial_free(x);
