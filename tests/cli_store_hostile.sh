@@ -69,7 +69,7 @@ damage measurement n -7
 refuses 'no count' 2 'n of row 1 of the table measurement is no count' results show --store bad.db
 cp good.db bad.db
 sqlite3 bad.db 'UPDATE variant SET json=NULL'
-refuses 'a variant without its text' 2 'of the table variant is missing' emit saxpy -o out.h --store bad.db
-check 'no header' [ ! -e out.h ]
+refuses 'a variant without its text' 2 'of the table variant is missing' emit saxpy -o other.h --store bad.db
+check 'no header' [ ! -e other.h ]
 
 finish cli_store_hostile
