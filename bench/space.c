@@ -1,5 +1,5 @@
 /* One problem file: how long its space takes to build, and how many samples and neighbour queries a second it answers.
- * Prints one JSON line. Usage: space FILE REPEAT */
+ * Prints one JSON line. Usage: space FILE REPEAT [ROUNDS of queries] */
 #include "base/clock.h"
 #include "base/counter_rng.h"
 #include "tuner/problem.h"
@@ -66,8 +66,8 @@ static double median(double *x, size_t n)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3 || atoi(argv[2]) < 1) {
-        fprintf(stderr, "usage: space FILE REPEAT\n");
+    if (argc < 3 || argc > 4 || atoi(argv[2]) < 1) {
+        fprintf(stderr, "usage: space FILE REPEAT [ROUNDS]\n");
         return 2;
     }
     size_t repeat = (size_t)atoi(argv[2]);
@@ -88,7 +88,8 @@ int main(int argc, char **argv)
         }
         ms[i] = since_ms(from);
     }
-    size_t rounds = repeat < 64 ? repeat : 64;
+    size_t rounds = argc == 4 ? (size_t)atoi(argv[3]) : repeat;
+    rounds = rounds < 64 ? rounds : 64;
     for (size_t i = 0; i < rounds; i++) {
         rates r = measure(s);
         all[0][i] = r.samples, all[1][i] = r.neighbour, all[2][i] = r.lists, all[3][i] = r.listed;

@@ -14,6 +14,7 @@ static const command commands[] = {
     {"templates", "list kernel templates", cli_templates},
     {"new", "start from an own kernel: write a sidecar and a task to fill in", cli_new},
     {"check", "check templates and tasks; size of the space; what rejects a configuration", cli_check},
+    {"space", "count, sample or list the valid configurations of a template or problem file", cli_space},
     {"expand", "print the source of one configuration", cli_expand},
     {"time", "verify and time one configuration", cli_time},
     {"tune", "search the best configuration for each shape", cli_tune},
