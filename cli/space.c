@@ -6,6 +6,7 @@
 #include "base/counter_rng.h"
 #include "base/interrupt.h"
 #include "tuner/problem.h"
+#include "tuner/recorded.h"
 #include "tuner/space_show.h"
 
 #include <stdio.h>
@@ -22,7 +23,8 @@ typedef struct space_cli {
 typedef struct source {
     job_setup setup;
     problem problem;
-    space *s;
+    recorded_list recorded;
+    space *s; /* one of recorded's, or its own */
     double construct_ms;
 } source;
 
@@ -64,6 +66,23 @@ static kw_code build_problem(const space_cli *c, const char *path, source *out, 
     return code == KW_OK ? code : kw_error_prefix(err, "%s: ", path);
 }
 
+static kw_code build_recorded(const space_cli *c, const char *path, source *out, kw_error *err)
+{
+    const recorded_options o = {.unit_ns = 1}; /* times do not matter here */
+    if (c->dims || c->type)
+        return kw_error_set(err, KW_BAD_INPUT, "--dims and --type are for templates; %s holds measurements", path);
+    int64_t from = clock_now_ns();
+    kw_code code = recorded_read(path, &o, &out->recorded, err);
+    if (code != KW_OK)
+        return code;
+    if (out->recorded.n != 1)
+        return kw_error_set(err, KW_BAD_INPUT, "%s holds %zu recorded spaces; give a file with one", path,
+                            out->recorded.n);
+    out->s = out->recorded.items[0]->space;
+    out->construct_ms = (double)(clock_now_ns() - from) / 1e6;
+    return KW_OK;
+}
+
 static kw_code build(const space_cli *c, const char *name, source *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
@@ -79,14 +98,16 @@ static kw_code build(const space_cli *c, const char *name, source *out, kw_error
     else if (kind == SPACE_FILE_PROBLEM)
         code = build_problem(c, name, out, err);
     else
-        code = kw_error_set(err, KW_BAD_INPUT, "%s: cache files of measurements are not read yet", name);
+        code = build_recorded(c, name, out, err);
     interrupt_ignore();
     return code;
 }
 
 static void clear(source *x)
 {
-    space_free(x->s);
+    if (x->recorded.n == 0)
+        space_free(x->s);
+    recorded_list_clear(&x->recorded);
     problem_clear(&x->problem);
     job_setup_clear(&x->setup);
 }
@@ -124,8 +145,8 @@ static void print_count(const space_cli *c, const source *x)
     }
     printf("valid configurations: %llu%s\ncombinations:         %.12g\nparameters:           %zu\n"
            "construction:         %.3f ms, %zu bytes\n",
-           (unsigned long long)count, count == UINT64_MAX ? " or more" : "", space_cartesian(x->s),
-           space_params(x->s), x->construct_ms, space_bytes(x->s));
+           (unsigned long long)count, count == UINT64_MAX ? " or more" : "", space_cartesian(x->s), space_params(x->s),
+           x->construct_ms, space_bytes(x->s));
 }
 
 static void print_config(const space_cli *c, const space *s, const uint32_t *config)
@@ -202,8 +223,9 @@ static kw_code explain(const space_cli *c, const space *s, kw_error *err)
 static kw_code check_options(const space_cli *c, const option_list *args, kw_error *err)
 {
     if (args->n != 1)
-        return kw_error_set(err, KW_BAD_INPUT, "give one template (a path, or a name that `kernwright templates` "
-                            "lists) or one problem file");
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "give one template (a path, or a name that `kernwright templates` "
+                            "lists), one problem file or one file of measurements");
     if (c->count + c->list + (c->sample > 0) + (c->explain != NULL) > 1)
         return kw_error_set(err, KW_BAD_INPUT, "give one of --count, --sample, --list and --explain");
     return KW_OK;
@@ -217,7 +239,8 @@ int cli_space(int argc, char **argv)
         {"--count", OPTION_FLAG, &c.count, NULL, "how many are valid, and what building took (what it does anyway)"},
         {"--sample", OPTION_LIMIT, &c.sample, "N", "N valid configurations, each drawn uniformly from all"},
         {"--list", OPTION_FLAG, &c.list, NULL, "all valid configurations, in the order of their ranks"},
-        {"--explain", OPTION_TEXT, &c.explain, "A=1,B=2", "how many agree with these values, or which constraint rejects"},
+        {"--explain", OPTION_TEXT, &c.explain, "A=1,B=2",
+         "how many agree with these values, or which constraint rejects"},
         {"--seed", OPTION_INT, &c.seed, "N", "of --sample; 0 by default"},
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "template: the shape, so that what it requires of shapes counts"},
         {"--type", OPTION_TEXT, &c.type, "f32", "template: element types"},
@@ -228,7 +251,9 @@ int cli_space(int argc, char **argv)
     const option_set set = {
         "space", "FILE [options]",
         "Counts, samples, lists or explains the valid configurations of a template (within the limits of a typical\n"
-        "GPU) or of a T1 problem file. Which of them FILE is, its content tells.",
+        "GPU), of a T1 problem file, or of recorded measurements (a cache file and others, plain or gzipped; there "
+        "what\n"
+        "was recorded is valid, and construction includes reading). What FILE is, its content tells.",
         rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;

@@ -1,14 +1,13 @@
 #include "tuner/problem.h"
 
-#include "base/fs.h"
 #include "codegen/locate.h"
+#include "tuner/recorded_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_PARAMS 1000
 #define MAX_CONDITIONS 10000
-#define MAX_FILE ((size_t)64 << 20)
 
 typedef struct reader {
     locate where;
@@ -39,8 +38,10 @@ static kw_code check_values(const reader *r, const char *path, const space_param
     kw_code code = KW_OK;
     for (size_t i = 0; i < q->n_values && code == KW_OK; i++) {
         if (sorted[i].kind == VALUE_LIST)
-            code = locate_error(&r->where, path, r->err, "the values of '%s' must be numbers, truth values or text, "
-                                "not lists", q->name);
+            code = locate_error(&r->where, path, r->err,
+                                "the values of '%s' must be numbers, truth values or text, "
+                                "not lists",
+                                q->name);
         else if (i > 0 && value_equal(sorted[i - 1], sorted[i])) {
             strb text = STRB_INIT;
             value_print(sorted[i], &text);
@@ -76,8 +77,10 @@ static kw_code read_values(const reader *r, const char *path, const json *j, spa
         v = value_none();
     }
     if (v.kind != VALUE_LIST)
-        return locate_error(&r->where, path, r->err, "the values of '%s' must be a list, or text with an expression "
-                            "that gives one, such as \"[1, 2, 4]\"", q->name);
+        return locate_error(&r->where, path, r->err,
+                            "the values of '%s' must be a list, or text with an expression "
+                            "that gives one, such as \"[1, 2, 4]\"",
+                            q->name);
     q->values = v.as.list.items;
     q->n_values = v.as.list.n;
     return check_values(r, path, q);
@@ -121,7 +124,8 @@ static kw_code read_params(const reader *r, const json *list)
     size_t i = 0;
     kw_code code = KW_OK;
     if (json_kind_of(list) != JSON_ARRAY || json_count(list) == 0)
-        return locate_error(&r->where, "ConfigurationSpace", r->err, "\"TuningParameters\" must list at least one "
+        return locate_error(&r->where, "ConfigurationSpace", r->err,
+                            "\"TuningParameters\" must list at least one "
                             "parameter");
     if (json_count(list) > MAX_PARAMS)
         return locate_error(&r->where, "ConfigurationSpace.TuningParameters", r->err, "at most %d parameters",
@@ -147,8 +151,8 @@ static kw_code explain_name(const reader *r, const char *text)
         if (usable || !strstr(text, name) || strlen(r->err->message) + strlen(name) > 1800)
             continue;
         kw_error why = *r->err;
-        return kw_error_set(r->err, KW_BAD_INPUT, "%s; the parameter's name '%s' cannot stand in a condition: rename it",
-                            why.message, name);
+        return kw_error_set(r->err, KW_BAD_INPUT,
+                            "%s; the parameter's name '%s' cannot stand in a condition: rename it", why.message, name);
     }
     return KW_BAD_INPUT;
 }
@@ -209,7 +213,8 @@ static kw_code read_all(const reader *r, const json *root)
     problem *p = r->p;
     value size;
     if (!problem_is_one(root))
-        return locate_error(&r->where, "", r->err, "this is no problem file: \"ConfigurationSpace\" with "
+        return locate_error(&r->where, "", r->err,
+                            "this is no problem file: \"ConfigurationSpace\" with "
                             "\"TuningParameters\" is missing");
     const json *part = json_get(root, "ConfigurationSpace");
     take_name(r, root);
@@ -251,7 +256,7 @@ kw_code problem_load(const char *path, problem *out, kw_error *err)
 {
     strb text = STRB_INIT;
     memset(out, 0, sizeof *out);
-    kw_code code = fs_read(path, MAX_FILE, &text, err);
+    kw_code code = recorded_load(path, &text, err);
     if (code == KW_OK)
         code = problem_parse(strb_text(&text), text.length, path, out, err);
     strb_clear(&text);

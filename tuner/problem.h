@@ -20,7 +20,7 @@ typedef struct problem {
     space_constraint *constraints;
 } problem;
 
-/* Errors are KW_BAD_INPUT and name file, line and column; on failure *out is empty. Unlike in templates a parameter's
+/* The file may be gzipped. Errors are KW_BAD_INPUT and name file, line and column; on failure *out is empty. Unlike in templates a parameter's
  * name may be any text: what is no name of the expression language (it holds a space, or is a word such as `in`) can
  * only not be used in conditions. `file` serves messages. */
 kw_code problem_load(const char *path, problem *out, kw_error *err);

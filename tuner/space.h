@@ -71,6 +71,12 @@ kw_code space_of_template(const template *p, const task_types *types, const devi
 kw_code space_of_template_within(const template *p, const task_types *types, const device_limits *limits,
                                  const task_shape *shape, const space_limits *build, space **out, kw_error *err);
 
+/* The space whose valid configurations are the n listed ones (rows of n_params value indices; one that comes twice
+ * counts once): what was recorded, where the constraints are not known. Ranks are in lexicographic order of the rows.
+ * The arrays are copied, names and values borrowed. space_explain has nothing to say of it. KW_FAILED if n is 0. */
+kw_code space_of_list(const space_param *params, size_t n_params, const uint32_t *configs, size_t n, space **out,
+                      kw_error *err);
+
 size_t space_params(const space *s);
 const space_param *space_param_at(const space *s, size_t i);
 uint64_t space_count(const space *s);   /* valid configurations; UINT64_MAX if more */

@@ -141,4 +141,3 @@ size_t space_adjacent(const space *s, const uint32_t *config, uint32_t *out, siz
     free(around.parts);
     return others < SIZE_MAX ? (size_t)others : SIZE_MAX;
 }
-

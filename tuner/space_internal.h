@@ -52,6 +52,7 @@ struct space {
     bool *is_switch; /* per parameter: whether others exist depends on it. NULL: on none */
     uint64_t count;
     size_t bytes;
+    bool is_list; /* from a list: the definition has no constraints that would say what is valid */
 };
 
 /* The edge of `node` with this value; NULL if there is none. */

@@ -163,8 +163,8 @@ static uint64_t count_edges_off_path(const space_part *part, const uint32_t *pat
 
 /* Draws among the edges that leave the path until one leads to the end: each that does is equally likely. false if none
  * of TRIES did. */
-static bool draw_neighbour(const space *s, const uint32_t *config, const uint32_t *paths,
-                           uint64_t (*random64)(void *), void *cookie, uint32_t *out)
+static bool draw_neighbour(const space *s, const uint32_t *config, const uint32_t *paths, uint64_t (*random64)(void *),
+                           void *cookie, uint32_t *out)
 {
     uint64_t total = 0;
     const uint32_t *path = paths;

@@ -148,7 +148,8 @@ static kw_code say_why_empty(const space_def *def, const space_watch *watch, kw_
     if (over != KW_OK) { /* trials that were cut short say nothing */
         free(use);
         return over == KW_INTERRUPTED ? over
-                                      : kw_error_set(err, KW_FAILED, "no configuration is valid, and finding out which "
+                                      : kw_error_set(err, KW_FAILED,
+                                                     "no configuration is valid, and finding out which "
                                                      "constraints exclude each other takes more than %g s",
                                                      watch->limits.max_seconds);
     }

@@ -1,58 +1,44 @@
 #include "tuner/space_show.h"
 
-#include "base/fs.h"
-#include "tuner/problem.h"
+#include "tuner/recorded_internal.h"
 #include "tuner/space_internal.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FILE ((size_t)1 << 30)
-
 /* ---- kinds of files ---- */
 
-/* JSON that is no template's front matter: by what stands at the top. An unfinished cache file is no JSON, so the text
- * is searched, not parsed. */
-static kw_code kind_of_json(const char *text, size_t length, const char *path, space_file *out, kw_error *err)
+/* JSON that holds no measurements: by what stands at the top. */
+static kw_code kind_of_json(const char *text, size_t length, const char *path, const char *other, space_file *out,
+                            kw_error *err)
 {
-    bool is_problem = memmem(text, length, "\"ConfigurationSpace\"", 20);
-    bool is_recorded = memmem(text, length, "\"tune_params", 12) && memmem(text, length, "\"cache\"", 7);
-    *out = is_problem ? SPACE_FILE_PROBLEM : SPACE_FILE_RECORDED;
-    if (is_problem || is_recorded)
-        return KW_OK;
     json *root = json_parse(text, length, path, 1, 1, err);
     if (!root)
         return KW_BAD_INPUT;
+    bool is_problem = json_get(root, "ConfigurationSpace") != NULL;
     bool is_sidecar = json_get(root, "task") && json_get(root, "launches");
     json_free(root);
-    *out = SPACE_FILE_TEMPLATE;
-    if (is_sidecar)
+    *out = is_problem ? SPACE_FILE_PROBLEM : SPACE_FILE_TEMPLATE;
+    if (is_problem || is_sidecar)
         return KW_OK;
     return kw_error_set(err, KW_BAD_INPUT,
-                        "%s: neither a template nor a problem file (\"ConfigurationSpace\") nor a cache file "
-                        "(\"tune_params\" and \"cache\")",
-                        path);
+                        "%s: neither a template nor a problem file (\"ConfigurationSpace\") nor recorded measurements, "
+                        "but %s",
+                        path, other);
 }
 
 kw_code space_file_kind(const char *path, space_file *out, kw_error *err)
 {
     strb text = STRB_INIT;
-    kw_code code = fs_read(path, MAX_FILE, &text, err);
-    if (code != KW_OK) {
-        strb_clear(&text);
-        return code;
-    }
-    const unsigned char *bytes = (const unsigned char *)strb_text(&text);
-    size_t at = 0;
-    while (at < text.length && isspace(bytes[at]))
-        at++;
-    if (text.length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
+    const char *other = "";
+    kw_code code = recorded_load(path, &text, err);
+    const char *start = strb_text(&text) + strspn(strb_text(&text), " \t\r\n");
+    *out = SPACE_FILE_TEMPLATE;
+    if (code == KW_OK && (*start == '{' || *start == '[')) {
         *out = SPACE_FILE_RECORDED;
-    else if (at < text.length && (bytes[at] == '{' || bytes[at] == '['))
-        code = kind_of_json(strb_text(&text), text.length, path, out, err);
-    else
-        *out = SPACE_FILE_TEMPLATE;
+        if (recorded_format_of(strb_text(&text), text.length, &other) == RECORDED_UNKNOWN)
+            code = kind_of_json(strb_text(&text), text.length, path, other, out, err);
+    }
     strb_clear(&text);
     return code;
 }
@@ -164,10 +150,30 @@ static bool complete(const space *s, uint32_t *config)
     return true;
 }
 
-kw_code space_explain_some(const space *s, uint32_t *config, const space_limits *limits, uint64_t *count,
-                           strb *text, kw_error *err)
+static uint64_t count_listed(const space *s, const uint32_t *config)
+{
+    uint64_t found = 0;
+    uint32_t *listed = mem_alloc(s->def.n_params * sizeof *listed);
+    for (uint64_t rank = 0; rank < s->count; rank++) {
+        bool agrees = true;
+        space_unrank(s, rank, listed);
+        for (size_t i = 0; i < s->def.n_params && agrees; i++)
+            agrees = config[i] == SPACE_OPEN || config[i] == listed[i];
+        found += agrees;
+    }
+    free(listed);
+    return found;
+}
+
+kw_code space_explain_some(const space *s, uint32_t *config, const space_limits *limits, uint64_t *count, strb *text,
+                           kw_error *err)
 {
     *count = 0;
+    if (s->is_list) {
+        *count = count_listed(s, config);
+        strb_add(text, *count > 0 ? "" : "not among the recorded configurations; their file has no constraints");
+        return KW_OK;
+    }
     if (complete(s, config)) {
         *count = space_explain(s, config, text) < 0;
         return KW_OK;

@@ -8,11 +8,11 @@
 typedef enum space_file {
     SPACE_FILE_TEMPLATE, /* a template, a sidecar, or a kernel that has one beside it */
     SPACE_FILE_PROBLEM,  /* T1: tuner/problem.h */
-    SPACE_FILE_RECORDED  /* a cache file of measurements, plain (maybe unfinished) or compressed */
+    SPACE_FILE_RECORDED  /* measurements: tuner/recorded.h */
 } space_file;
 
-/* Tells by the content, whatever the name. KW_BAD_INPUT if it is none of them (malformed JSON: the error in it),
- * KW_ENVIRONMENT if the file cannot be read. */
+/* Tells by the content, plain or gzipped, whatever the name. KW_BAD_INPUT if it is none of them (malformed JSON: the
+ * error in it) or cannot be read. */
 kw_code space_file_kind(const char *path, space_file *out, kw_error *err);
 
 /* {"A":1,...} and "A=1 B=2", in the order of the definition; parameters that do not exist are left out. */
@@ -25,9 +25,10 @@ void space_config_print(const space *s, const uint32_t *config, strb *out);
  * that say what there is. */
 kw_code space_config_read(const space *s, const char *text, uint32_t *config, kw_error *err);
 
-/* How many valid configurations agree with `config`? Where none does, *text, appended, says which constraints reject
+/* Both ways of saying why: the constraints, or for a space from a list, that it is not listed.
+ * How many valid configurations agree with `config`? Where none does, *text, appended, says which constraints reject
  * them. Parameters that are open and do not exist take their preset value in `config`. */
-kw_code space_explain_some(const space *s, uint32_t *config, const space_limits *limits, uint64_t *count,
-                           strb *text, kw_error *err);
+kw_code space_explain_some(const space *s, uint32_t *config, const space_limits *limits, uint64_t *count, strb *text,
+                           kw_error *err);
 
 #endif
