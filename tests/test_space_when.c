@@ -229,10 +229,8 @@ static void few_edges_lead_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_counts_once),
-        cmocka_unit_test(neighbours_see_through_it),
-        cmocka_unit_test(a_switch_is_one_difference),
-        cmocka_unit_test(a_random_neighbour_is_uniform),
+        cmocka_unit_test(each_counts_once),           cmocka_unit_test(neighbours_see_through_it),
+        cmocka_unit_test(a_switch_is_one_difference), cmocka_unit_test(a_random_neighbour_is_uniform),
         cmocka_unit_test(few_edges_lead_on),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
