@@ -63,7 +63,7 @@ static kw_code build_problem(const space_cli *c, const char *path, source *out, 
     int64_t from = clock_now_ns();
     code = space_new(&out->problem.def, &limits, &out->s, err);
     out->construct_ms = (double)(clock_now_ns() - from) / 1e6;
-    return code == KW_OK ? code : kw_error_prefix(err, "%s: ", path);
+    return code == KW_OK ? code : kw_error_prefix(err, "%s", path);
 }
 
 static kw_code build_recorded(const space_cli *c, const char *path, source *out, kw_error *err)
