@@ -100,7 +100,8 @@ static kw_code read_counts(simulate_cli *c, kw_error *err)
 static void show_progress(size_t done, size_t of, void *cookie)
 {
     const char *what = cookie;
-    log_live("%s: %zu of %zu", what, done, of);
+    if (done > 0)
+        log_live("%s: %zu of %zu", what, done, of);
 }
 
 static kw_code run(simulate_cli *c, const size_t *budgets, const char *what, simulation *out, kw_error *err)
