@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Search strategies on recorded spaces, side by side in one run: ours (kernwright simulate), Kernel Tuner's in its simulation
-mode, and pyATF's through Kernel Tuner.
+mode, and pyATF's with a cost function that looks times up.
 
 Every run counts different configurations that were evaluated, failures included; a strategy that stops early keeps its last
 result; where nothing valid was found yet, the worst valid time stands. Ratios, intervals and scores of all strategies come
@@ -55,10 +55,10 @@ THEIRS = {
     "bayes_opt": ("bayes_opt", {}),
     "hybrid_vndx": ("hybrid_vndx", {}),
     "adaptive_tabu_greywolf": ("adaptive_tabu_greywolf", {}),
-    "pyatf_auc_bandit": ("pyatf_strategies", {"searchtechnique": "auc_bandit"}),
-    "pyatf_simulated_annealing": ("pyatf_strategies", {"searchtechnique": "simulated_annealing"}),
-    "pyatf_differential_evolution": ("pyatf_strategies", {"searchtechnique": "differential_evolution"}),
 }
+PYATF = {"pyatf_auc_bandit": "AUCBandit", "pyatf_simulated_annealing": "SimulatedAnnealing",
+         "pyatf_differential_evolution": "DifferentialEvolution", "pyatf_pattern_search": "PatternSearch",
+         "pyatf_torczon": "Torczon"}
 SLOW = {"bayes_opt"}  # minutes per run of some hundred evaluations: only when named
 
 
@@ -128,22 +128,79 @@ def curve_of(results, space, budget):
     return curve + [last] * (budget - len(curve)), len(curve)
 
 
+def run_kernel_tuner(space, name, budget):
+    from kernel_tuner import tune_kernel
+    strategy, options = THEIRS[name]
+    size = space.data["problem_size"]
+    results, _ = tune_kernel(
+        space.data["kernel_name"], "__global__ void k() {}", tuple(size) if isinstance(size, list) else size, [],
+        space.data["tune_params"], restrictions=space.restrictions, cache=space.cache, simulation_mode=True,
+        strategy=strategy, strategy_options=dict(options, max_fevals=budget), quiet=True)
+    return results
+
+
+# ---- pyATF ----
+
+class Enough(Exception):
+    """The budget is spent."""
+
+
+def pyatf_parameters(space):
+    """Each condition belongs to the last parameter that it names, which is where pyATF evaluates it."""
+    from pyatf import TP, Set
+    if callable(space.restrictions):
+        raise ValueError("pyATF needs conditions, and this space has none written down")
+    last = {}
+    for text in space.restrictions:
+        code = compile(text, "condition", "eval")
+        names = [k for k in space.keys if k in code.co_names]
+        last.setdefault(names[-1], []).append((text, names))
+    parameters = []
+    for k in space.keys:
+        constraint = None
+        if k in last:
+            text = " and ".join(f"({c})" for c, _ in last[k])
+            names = [n for n in space.keys if any(n in used for _, used in last[k])]
+            constraint = eval(f"lambda {', '.join(names)}: {text}")  # the text of the problem file
+        parameters.append(TP(k, Set(*space.data["tune_params"][k]), constraint))
+    return parameters
+
+
+def run_pyatf(space, name, budget):
+    import pyatf.search_techniques
+    from pyatf import Tuner
+    from pyatf.tuning_data import CostFunctionError
+    seen, asked = {}, 0
+
+    def cost(config):
+        nonlocal asked
+        asked += 1
+        if len(seen) >= budget or asked > 50 * budget:
+            raise Enough
+        key = ",".join(str(config[k]) for k in space.keys)
+        seen.setdefault(key, dict(config))
+        if space.times[key] is None:
+            raise CostFunctionError("failed")
+        return space.times[key]
+
+    tuner = Tuner().tuning_parameters(*pyatf_parameters(space)).verbosity(0)
+    with contextlib.suppress(Enough):
+        tuner.search_technique(getattr(pyatf.search_techniques, PYATF[name])()).tune(cost)
+    return seen.values()
+
+
+# ---- both ----
+
 def replay(task):
     """One strategy on one space with one seed; returns (task's key, curve, evaluations, error)."""
     key, space, name, budget, seed = task
-    strategy, options = THEIRS[name]
-    size = space.data["problem_size"]
     random.seed(seed)
     numpy.random.seed(seed)
     sink = io.StringIO()
     try:
-        from kernel_tuner import tune_kernel
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results, _ = tune_kernel(
-                space.data["kernel_name"], "__global__ void k() {}", tuple(size) if isinstance(size, list) else size, [],
-                space.data["tune_params"], restrictions=space.restrictions, cache=space.cache, simulation_mode=True,
-                strategy=strategy, strategy_options=dict(options, max_fevals=budget), quiet=True)
+            results = (run_pyatf if name in PYATF else run_kernel_tuner)(space, name, budget)
     except Exception as e:  # a peer's failure is a result, not the end of the run
         return key, None, 0, f"{type(e).__name__}: {e}"
     curve, n = curve_of(results, space, budget)
@@ -331,12 +388,11 @@ def main():
     spaces = [Space(f, args.work) for f in paths if any(part in f for part in args.files.split(","))]
     if not spaces:
         sys.exit(f"simulate.py: no recorded spaces (*.kt.json, *.kt.json.gz) in {args.spaces}")
-    names = choose(args.theirs, THEIRS, SLOW)
+    names = choose(args.theirs, [*THEIRS, *PYATF], SLOW)
     version = "none"
     if names:
         import importlib.metadata
         version = importlib.metadata.version("kernel-tuner")
-    os.chdir(args.work)  # pyATF's wrapper writes a folder where it runs
     curves, scored, last = {}, {}, {}
     rules = [score_rule(s) for s in spaces]
     if args.ours != "none":
