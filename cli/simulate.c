@@ -100,7 +100,8 @@ static kw_code read_counts(simulate_cli *c, kw_error *err)
 static void show_progress(size_t done, size_t of, void *cookie)
 {
     const char *what = cookie;
-    log_live("%s: %zu of %zu", what, done, of);
+    if (done > 0)
+        log_live("%s: %zu of %zu", what, done, of);
 }
 
 static kw_code run(simulate_cli *c, const size_t *budgets, const char *what, simulation *out, kw_error *err)
@@ -216,13 +217,13 @@ static void print_json(const simulate_cli *c)
 
 /* ---- output for people ---- */
 
-static table *start_table(const simulate_cli *c, const char *first)
+static table *start_table(const simulate_cli *c, const char *first, const char *last)
 {
     strb titles = STRB_INIT;
     strb_add(&titles, first);
     for (size_t k = 0; k < c->n_shown; k++)
         strb_printf(&titles, "|%s", c->chosen[k]->name);
-    strb_add(&titles, "|exact random");
+    strb_add(&titles, last);
     table *t = table_new(strb_text(&titles));
     strb_clear(&titles);
     return t;
@@ -250,7 +251,7 @@ static void print_count(const simulate_cli *c, size_t at)
     char title[64];
     double logs = 0;
     snprintf(title, sizeof title, "best/optimum at %zu", at);
-    table *t = start_table(c, title);
+    table *t = start_table(c, title, "|exact random");
     for (size_t i = 0; i < c->spaces.n; i++) {
         table_text(t, c->spaces.items[i]->name);
         for (size_t k = 0; k < c->n_shown; k++)
@@ -289,25 +290,22 @@ static void print_scores(const simulate_cli *c)
     estimate *per_space = mem_alloc(n * c->n_shown * sizeof *per_space), *all = mem_alloc(c->n_shown * sizeof *all);
     for (size_t k = 0; k < c->n_shown; k++)
         all[k] = simulate_score(&c->scored, c->rules, k, per_space + k * n);
-    table *t = start_table(c, "methodology score (evaluations)");
+    table *t = start_table(c, "methodology score (evaluations)", "");
     for (size_t i = 0; i < n; i++) {
         char name[300];
         snprintf(name, sizeof name, "%.250s (%zu..%zu)", c->spaces.items[i]->name, c->rules[i].first, c->rules[i].last);
         table_text(t, name);
         for (size_t k = 0; k < c->n_shown; k++)
             put_number(t, per_space[k * n + i].mean);
-        table_text(t, "");
         table_end_row(t);
     }
     table_text(t, "mean");
     for (size_t k = 0; k < c->n_shown; k++)
         put_number(t, all[k].mean);
-    table_text(t, "");
     table_end_row(t);
     table_text(t, "  95% interval");
     for (size_t k = 0; k < c->n_shown; k++)
         put_interval(t, false, &all[k]);
-    table_text(t, "");
     table_end_row(t);
     table_print(t, stdout);
     table_free(t);

@@ -72,7 +72,7 @@ static kw_code read_format(recorded_format format, const recorded_source *s, rec
 /* The name without endings that say what kind of file it is. */
 static char *name_of(const char *file)
 {
-    static const char *const endings[] = {".gz", ".json", ".jsonl", ".kt", ".T4", ".t4", ".ktt", ".txt"};
+    static const char *const endings[] = {".gz", ".json", ".jsonl", ".kt"};
     const char *base = fs_base_name(file);
     size_t n = strlen(base);
     for (size_t i = 0; i < sizeof endings / sizeof *endings;) {

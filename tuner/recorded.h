@@ -28,7 +28,7 @@ typedef struct recorded {
     size_t n_failed;   /* all failures */
     size_t n_no_time;  /* of these, the ones whose time is no time: zero, negative, not a number, null */
     size_t n_invalid;  /* left out: rejected by a constraint when it was recorded */
-    size_t n_repeated; /* configurations that came again: the best time counts */
+    size_t n_repeated; /* configurations that came more than once; docs/formats.md says what counts */
     char *notes;       /* what was assumed or left out, one line; "" if nothing */
     arena *memory;     /* of names and values */
 } recorded;
@@ -46,7 +46,7 @@ typedef struct recorded_list {
 } recorded_list;
 
 /* Adds the recorded spaces of a file, plain or gzipped, to the list: results text has one for each task, types, shape,
- * scalars, device, mode and template, the other formats have one. The format is told by what is in the file.
+ * scalars, device, mode, timing version and template, the other formats have one. The format is told by what is in the file.
  * KW_BAD_INPUT names the file, and the line or entry: unreadable, cut off, another kind of file, no valid time. */
 kw_code recorded_read(const char *path, const recorded_options *o, recorded_list *list, kw_error *err);
 /* The same from memory. `name` stands for the file's in messages. */

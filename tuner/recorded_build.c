@@ -184,21 +184,27 @@ static void take_params(recorder *b)
     }
 }
 
-/* Times by rank. Of a configuration that comes more than once the best valid time counts. */
+/* Times by rank. Of a configuration that comes more than once the valid times count: their mean where they are of one
+ * method (with the least of them the luckiest would win), else the least. */
 static void take_times(recorder *b)
 {
     recorded *r = b->r;
     r->n = (size_t)space_count(r->space);
     r->times_ns = mem_alloc(r->n * sizeof *r->times_ns);
-    bool *known = mem_calloc(r->n, sizeof *known);
+    size_t *n_rows = mem_calloc(r->n, sizeof *n_rows), *n_valid = mem_calloc(r->n, sizeof *n_valid);
     for (size_t i = 0; i < b->n_rows; i++) {
         uint64_t rank = 0;
         space_rank(r->space, b->rows + i * b->n_params, &rank);
-        r->times_ns[rank] = known[rank] ? fmin(r->times_ns[rank], b->times[i]) : b->times[i];
-        r->n_repeated += known[rank];
-        known[rank] = true;
+        double *time = &r->times_ns[rank];
+        r->n_repeated += n_rows[rank]++ == 1;
+        if (n_valid[rank] == 0)
+            *time = b->times[i];
+        else if (!isnan(b->times[i]))
+            *time = b->pool ? *time + (b->times[i] - *time) / (double)(n_valid[rank] + 1) : fmin(*time, b->times[i]);
+        n_valid[rank] += !isnan(b->times[i]);
     }
-    free(known);
+    free(n_rows);
+    free(n_valid);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -229,7 +235,8 @@ static void note_counts(recorder *b)
     if (r->n_no_time > 0)
         recorder_note(b, "%zu times that are zero, negative or not a number count as failures", r->n_no_time);
     if (r->n_repeated > 0)
-        recorder_note(b, "%zu configurations come again: the best time counts", r->n_repeated);
+        recorder_note(b, "%zu configurations come more than once: the %s counts", r->n_repeated,
+                      b->pool ? "mean" : "best time");
 }
 
 kw_code recorder_finish(recorder *b, recorded_list *list, kw_error *err)

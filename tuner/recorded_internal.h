@@ -47,6 +47,7 @@ typedef struct record_param {
 typedef struct recorder {
     const char *file; /* for messages */
     recorded *r;      /* under construction: device, kernel, format */
+    bool pool;        /* the times of a configuration that comes again are of one method: their mean counts */
     bool listed;      /* the file lists the parameters and their values */
     record_param *params;
     size_t n_params, params_capacity;

@@ -1,5 +1,5 @@
-/* Our own results text (docs/results.md): one recorded space for each task, types, shape, scalars, device, mode and
- * template. Rows of one configuration are pooled by its best median. */
+/* Our own results text (docs/results.md): one recorded space for each task, types, shape, scalars, device, mode,
+ * timing version and template. The medians of several rows of one configuration are averaged. */
 #include "tuner/recorded_internal.h"
 
 #include "base/log.h"
@@ -26,6 +26,7 @@ static group *find_group(groups *g, const measurement *m, const char *file)
                            m->task_hash, m->scalars, m->api,           m->mode};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         strb_printf(&key, "%s\n", parts[i] ? parts[i] : "");
+    strb_printf(&key, "%d", m->timing_version);
     for (size_t i = 0; i < g->n; i++) {
         if (strcmp(g->items[i].key, strb_text(&key)) == 0) {
             strb_clear(&key);
@@ -36,6 +37,7 @@ static group *find_group(groups *g, const measurement *m, const char *file)
     group *new = &g->items[g->n++];
     new->key = strb_take(&key);
     recorder_start(&new->b, file, "results");
+    new->b.pool = true;
     recorded *r = new->b.r;
     r->device = arena_strdup(r->memory, m->device_name ? m->device_name : m->device_key);
     r->kernel = arena_strdup(r->memory, m->template_name ? m->template_name : m->task);
