@@ -116,7 +116,7 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 # Texts that emitted headers contain, as C arrays.
-SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
+SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
 $(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
