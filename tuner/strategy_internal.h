@@ -4,7 +4,7 @@
 
 #include "tuner/strategy.h"
 
-extern const strategy_ops strategy_exhaustive, strategy_random, strategy_local;
+extern const strategy_ops strategy_auto, strategy_bayes, strategy_exhaustive, strategy_local, strategy_random;
 
 /* A number that names a configuration of the space: its rank, or a hash where ranks do not fit into 64 bits. */
 uint64_t strategy_key(const space *s, const uint32_t *config);
