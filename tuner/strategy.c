@@ -11,7 +11,13 @@
 /* Proposals in a row that were known already, beyond all that are known, after which a strategy has no more ideas. */
 #define PATIENCE 1000
 
-const strategy_ops *const strategy_table[] = {&strategy_auto, &strategy_exhaustive, &strategy_random, &strategy_local, &strategy_bayes, NULL};
+const strategy_ops *const strategy_table[] = {&strategy_auto,    &strategy_exhaustive,
+                                              &strategy_random,  &strategy_sobol,
+                                              &strategy_local,   &strategy_annealing,
+                                              &strategy_genetic, &strategy_evolution,
+                                              &strategy_swarm,   &strategy_ils,
+                                              &strategy_tabu,    &strategy_bayes,
+                                              &strategy_bandit,  NULL};
 
 enum { N_STRATEGIES = sizeof strategy_table / sizeof *strategy_table - 1 };
 

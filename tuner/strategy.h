@@ -17,12 +17,12 @@ typedef struct strategy strategy;
 
 typedef struct strategy_options {
     uint64_t seed;
-    uint64_t budget;         /* evaluations to come; UINT64_MAX when limited by time only */
+    uint64_t budget; /* evaluations to come; UINT64_MAX when limited by time only */
 } strategy_options;
 
 typedef struct strategy_ops {
     const char *name;
-    const char *doc;         /* one line, for --help */
+    const char *doc; /* one line, for --help */
     void *(*start)(const space *s, const strategy_options *o);
     bool (*ask)(void *state, uint32_t *config);
     void (*tell)(void *state, const uint32_t *config, bool ok, double time_ns); /* ok false: failed, time ignored */
