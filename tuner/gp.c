@@ -1,0 +1,162 @@
+/* Conditioning and prediction. The covariance with the watched configurations is kept whitened (multiplied by the inverse
+ * of the Cholesky factor), so that one more target costs one more row. */
+#include "tuner/gp_internal.h"
+
+#include "base/mem.h"
+
+#include <gsl/gsl_cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_PIVOT 1e-10 /* of a Cholesky factor: below, the target is a duplicate and its noise is raised */
+
+gp *gp_new(size_t n_params, const size_t *n_values, const gp_prior *prior)
+{
+    gp *g = mem_calloc(1, sizeof *g);
+    g->prior = *prior;
+    g->n_params = n_params;
+    g->n_values = mem_calloc(n_params, sizeof *g->n_values);
+    g->offset = mem_calloc(n_params, sizeof *g->offset);
+    for (size_t p = 0; p < n_params; p++) {
+        g->n_values[p] = n_values[p];
+        g->offset[p] = g->n_table;
+        g->n_table += n_values[p];
+    }
+    g->n_hyper = 2 * n_params + GP_SHARED;
+    g->hyper = mem_calloc(g->n_hyper, sizeof *g->hyper);
+    g->factor = mem_calloc(g->n_table, sizeof *g->factor);
+    for (size_t p = 0; p < n_params; p++) {
+        g->hyper[p] = prior->weight;
+        g->hyper[n_params + p] = prior->length;
+    }
+    g->hyper[2 * n_params + GP_NAMES] = prior->names;
+    g->hyper[2 * n_params + GP_NOISE] = prior->noise;
+    return g;
+}
+
+void gp_free(gp *g)
+{
+    if (!g)
+        return;
+    free(g->n_values);
+    free(g->offset);
+    free(g->hyper);
+    free(g->factor);
+    free(g->configs);
+    free(g->y);
+    free(g->beta);
+    free(g->lower);
+    free(g->white);
+    free(g);
+}
+
+size_t gp_size(const gp *g)
+{
+    return g->n;
+}
+
+/* ---- conditioning ---- */
+
+static void reserve(gp *g, size_t n)
+{
+    if (n <= g->capacity)
+        return;
+    size_t capacity = n + n / 4 + 16;
+    g->configs = mem_realloc(g->configs, capacity * g->n_params * sizeof *g->configs);
+    g->y = mem_realloc(g->y, capacity * sizeof *g->y);
+    g->beta = mem_realloc(g->beta, capacity * sizeof *g->beta);
+    double *lower = mem_calloc(capacity * capacity, sizeof *lower);
+    for (size_t i = 0; i < g->n; i++)
+        memcpy(lower + i * capacity, g->lower + i * g->capacity, (i + 1) * sizeof *lower);
+    free(g->lower);
+    g->lower = lower;
+    g->capacity = capacity;
+}
+
+static void append(gp *g, const uint32_t *config, double y, double extra_noise)
+{
+    reserve(g, g->n + 1);
+    size_t n = g->n;
+    double *row = g->lower + n * g->capacity;
+    memcpy(g->configs + n * g->n_params, config, g->n_params * sizeof *config);
+    g->y[n] = y;
+    for (size_t j = 0; j < n; j++)
+        row[j] = g->scale * gp_covariance(g, g->factor, config, g->configs + j * g->n_params);
+    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, g->lower, (int)g->capacity, row, 1);
+    double pivot = g->scale + g->noise + extra_noise - cblas_ddot((int)n, row, 1, row, 1);
+    row[n] = sqrt(pivot > LEAST_PIVOT ? pivot : LEAST_PIVOT);
+    g->beta[n] = (y - cblas_ddot((int)n, row, 1, g->beta, 1)) / row[n];
+    g->n++;
+}
+
+void gp_append(gp *g, const uint32_t *config, double y)
+{
+    append(g, config, y, 0);
+}
+
+void gp_condition(gp *g, const uint32_t *configs, const double *y, const double *extra_noise, size_t n)
+{
+    gp_tables(g, g->hyper, g->factor, NULL, NULL, NULL);
+    g->scale = exp(g->hyper[2 * g->n_params + GP_SCALE]);
+    g->noise = exp(g->hyper[2 * g->n_params + GP_NOISE]);
+    g->n = g->n_rows = 0;
+    reserve(g, n);
+    for (size_t i = 0; i < n; i++)
+        append(g, configs + i * g->n_params, y[i], extra_noise ? extra_noise[i] : 0);
+}
+
+void gp_retarget(gp *g, const double *y)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const double *row = g->lower + i * g->capacity;
+        g->y[i] = y[i];
+        g->beta[i] = (y[i] - cblas_ddot((int)i, row, 1, g->beta, 1)) / row[i];
+    }
+}
+
+/* ---- prediction ---- */
+
+void gp_watch(gp *g, const uint32_t *pool, size_t m)
+{
+    g->pool = pool;
+    if (m != g->m)
+        g->rows_capacity = 0;
+    g->m = m;
+    g->n_rows = 0;
+}
+
+static void whiten_row(gp *g, size_t i)
+{
+    const uint32_t *at = g->configs + i * g->n_params;
+    const double *lower = g->lower + i * g->capacity;
+    float *row = g->white + i * g->m;
+    for (size_t j = 0; j < g->m; j++)
+        row[j] = (float)(g->scale * gp_covariance(g, g->factor, at, g->pool + j * g->n_params));
+    for (size_t k = 0; k < i; k++)
+        cblas_saxpy((int)g->m, (float)-lower[k], g->white + k * g->m, 1, row, 1);
+    cblas_sscal((int)g->m, (float)(1 / lower[i]), row, 1);
+}
+
+void gp_predict(gp *g, float *mean, float *variance)
+{
+    if (g->n > g->rows_capacity) {
+        g->rows_capacity = g->capacity;
+        g->white = mem_realloc(g->white, g->rows_capacity * g->m * sizeof *g->white + 1);
+    }
+    for (; g->n_rows < g->n; g->n_rows++)
+        whiten_row(g, g->n_rows);
+    for (size_t j = 0; j < g->m; j++) {
+        mean[j] = 0;
+        variance[j] = (float)g->scale;
+    }
+    for (size_t i = 0; i < g->n; i++) {
+        const float *row = g->white + i * g->m;
+        cblas_saxpy((int)g->m, (float)g->beta[i], row, 1, mean, 1);
+        for (size_t j = 0; j < g->m; j++)
+            variance[j] -= row[j] * row[j];
+    }
+    for (size_t j = 0; j < g->m; j++)
+        if (variance[j] < 1e-9f)
+            variance[j] = 1e-9f;
+}
