@@ -166,8 +166,9 @@ static json *general(void)
 kw_code space_print_t1(const space *s, const template *p, strb *out, kw_error *err)
 {
     if (s->is_list)
-        return kw_error_set(err, KW_BAD_INPUT, "a recorded space cannot be written as a problem: what makes a "
-                                               "configuration valid is not recorded");
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "a recorded space cannot be written as a problem: what makes a "
+                            "configuration valid is not recorded");
     writer w = {.s = s, .p = p, .scratch = arena_new()};
     w.names = mem_calloc(s->def.scope_size + 1, sizeof *w.names);
     name_dims(&w);
