@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "tuner/space_internal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,22 @@ static kw_code print_folded(writer *w, const expr *e, strb *text, bool *always, 
     return expr_print_python(folded, w->names, text, err);
 }
 
+/* Kernel Tuner cuts a condition without `and` or `or` at its comparisons and takes names of functions for parameters; it
+ * leaves alone what has an `or`. */
+static void protect(strb *text)
+{
+    const char *s = strb_text(text);
+    size_t comparisons = 0, calls = 0;
+    if (strstr(s, " and ") || strstr(s, " or "))
+        return;
+    for (const char *c = s; *c; c++) {
+        comparisons += *c == '<' || *c == '>' || ((*c == '=' || *c == '!') && c[1] == '=');
+        calls += *c == '(' && c > s && (isalnum((unsigned char)c[-1]) || c[-1] == '_');
+    }
+    if (comparisons != 1 || calls > 0 || strstr(s, " in ") || strstr(s, " if ") || strstr(s, "(not "))
+        strb_add(text, " or False");
+}
+
 static json *names_used(const space *s, const expr *e)
 {
     json *list = json_new_array();
@@ -78,6 +95,7 @@ static kw_code conditions(writer *w, json *list, kw_error *err)
         strb text = STRB_INIT;
         bool always;
         kw_code code = print_folded(w, def->constraints[i].test, &text, &always, err);
+        protect(&text);
         if (code == KW_OK && !always) {
             json *j = json_new_object();
             json_set(j, "Parameters", names_used(w->s, def->constraints[i].test));
