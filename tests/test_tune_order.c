@@ -1,7 +1,7 @@
 /* The order in which parallel work ends does not decide what a search proposes; a candidate that keeps everybody waiting
  * does not hold it up. */
 #include "tests/support_tune.h"
-#include "tuner/tune.h"
+#include "tuner/tune_internal.h"
 #include "tuner/worker.h"
 
 #include "base/mem.h"
@@ -15,7 +15,102 @@
 
 #include <cmocka.h>
 
+#include "base/counter_rng.h"
+
 #define BUDGET 70
+
+/* ---- the turns themselves ---- */
+
+enum { ASKED = 500, DEPTH = 5 };
+
+/* A strategy that only notes what it is told; configuration i is told as the i-th. */
+static size_t n_told;
+
+static void *note_start(const space *s, const strategy_options *o)
+{
+    (void)s;
+    (void)o;
+    n_told = 0;
+    return &n_told;
+}
+
+static bool note_ask(void *state, uint32_t *config)
+{
+    (void)state;
+    (void)config;
+    return false;
+}
+
+static void note_tell(void *state, const uint32_t *config, bool ok, double time_ns)
+{
+    (void)state;
+    assert_int_equal(config[0], n_told);
+    assert_true(ok == (n_told % 3 != 0));
+    assert_true(!ok || time_ns == 1000 - (double)n_told);
+    n_told++;
+}
+
+static void note_stop(void *state)
+{
+    (void)state;
+}
+
+static void answer(turns *ts, turn *t)
+{
+    uint32_t i = t->config[0];
+    turns_answer(ts, t, i % 3 != 0, 1000 - (double)i);
+}
+
+/* Answers come in any order, some at once: when a question is asked, the same are told every time. */
+static void test_turns(void **state)
+{
+    (void)state;
+    static const strategy_ops ops = {"note", "", note_start, note_ask, note_tell, note_stop};
+    const template_text text = {.name = "order", .params = "\"A\": {\"values\": \"range(500)\"}"};
+    task *t = saxpy_task();
+    template *p = template_of_text(t, &text);
+    const template *const templates[] = {p};
+    task_types types = default_types(t);
+    task_shape shape = shape_of(t, "N=100");
+    kw_error err = {0};
+    size_t told_at[2][ASKED]; /* by question, in two runs */
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        arms a;
+        turns ts;
+        turn *open[ASKED];
+        size_t n_open = 0;
+        assert_int_equal(arms_init(&a, templates, 1, &types, fake_limits(), &shape, &ops, 1, 100, &err), KW_OK);
+        turns_start(&ts, DEPTH);
+        for (uint32_t i = 0; i < ASKED;) {
+            if (turns_open(&ts)) {
+                bool in_flight = i % 4 != 1; /* the others are known at once */
+                told_at[seed > 0][i] = n_told;
+                turn *x = turns_ask(&ts, &a.items[0], &i, in_flight);
+                if (in_flight)
+                    open[n_open++] = x;
+                else
+                    answer(&ts, x);
+                assert_true(n_open <= ts.n_in_flight && ts.n_in_flight <= DEPTH);
+                i++;
+                if (n_open == 0 || counter_mix(seed * 1000 + i) % 3)
+                    continue;
+            }
+            size_t k = counter_mix(seed * 7777 + i * 13 + n_open) % n_open;
+            turn *x = open[k];
+            open[k] = open[--n_open];
+            answer(&ts, x);
+        }
+        for (size_t i = 0; i < ASKED; i++)
+            assert_int_equal(told_at[seed > 0][i], told_at[0][i]);
+        assert_true(n_told >= ASKED - 2 * DEPTH && n_told < ASKED);
+        turns_clear(&ts);
+        arms_clear(&a);
+    }
+    template_free(p);
+    task_free(t);
+}
+
+/* ---- whole searches ---- */
 
 typedef struct searched {
     char *configs[BUDGET];
@@ -130,6 +225,7 @@ int main(int argc, char **argv)
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     alarm(300); /* whoever waits for ever has failed */
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_order_of_ends),
         cmocka_unit_test(test_late_ones),
     };
