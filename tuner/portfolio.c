@@ -10,7 +10,7 @@
 
 /* Per shape the best and second best ratio among the chosen; the members stand by their place in `set`. */
 typedef struct search {
-    const matrix *m;
+    const cost_table *m;
     const bool *used;
     size_t set[PORTFOLIO_MAX], n;
     double *first, *second;
@@ -168,7 +168,7 @@ static void try_all(search *s, double cost)
 
 /* ---- entry points ---- */
 
-static void search_open(search *s, const matrix *m, const bool *used)
+static void search_open(search *s, const cost_table *m, const bool *used)
 {
     *s = (search){.m = m, .used = used};
     s->first = mem_calloc(m->n_shapes + 1, sizeof *s->first);
@@ -207,7 +207,7 @@ static void improve(search *s, double *cost)
         ;
 }
 
-void portfolio_choose(const matrix *m, size_t k, const bool *used, portfolio *out)
+void portfolio_choose(const cost_table *m, size_t k, const bool *used, portfolio *out)
 {
     search s;
     double cost = INFINITY;
@@ -222,7 +222,7 @@ void portfolio_choose(const matrix *m, size_t k, const bool *used, portfolio *ou
     search_close(&s);
 }
 
-size_t portfolio_curve(const matrix *m, size_t k, portfolio *out)
+size_t portfolio_curve(const cost_table *m, size_t k, portfolio *out)
 {
     size_t n = 0;
     for (size_t size = 1; size <= k && size <= PORTFOLIO_MAX; size++) {

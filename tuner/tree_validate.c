@@ -27,7 +27,7 @@ static size_t *shuffled(size_t n)
 }
 
 /* The ratios of the shapes that are left out, for all settings; prices go up, since a tree can only lose leaves. */
-static void one_fold(const matrix *m, const shape_features *f, size_t k, const bool *used, double *ratios)
+static void one_fold(const cost_table *m, const shape_features *f, size_t k, const bool *used, double *ratios)
 {
     portfolio p;
     portfolio_choose(m, k, used, &p);
@@ -42,7 +42,7 @@ static void one_fold(const matrix *m, const shape_features *f, size_t k, const b
     tree_free(t);
 }
 
-static regret_sum regret_of(const matrix *m, const double *ratios)
+static regret_sum regret_of(const cost_table *m, const double *ratios)
 {
     regret_sum r = {0};
     for (size_t i = 0; i < m->n_shapes; i++)
@@ -50,7 +50,7 @@ static regret_sum regret_of(const matrix *m, const double *ratios)
     return r;
 }
 
-static void choose_settings(const matrix *m, const double *ratios, tree_estimate *out)
+static void choose_settings(const cost_table *m, const double *ratios, tree_estimate *out)
 {
     size_t best = 0;
     double best_mean = INFINITY;
@@ -67,7 +67,7 @@ static void choose_settings(const matrix *m, const double *ratios, tree_estimate
         out->ratios[i] = ratios[best * m->n_shapes + i];
 }
 
-void tree_cross_validate(const matrix *m, const shape_features *f, size_t k, tree_estimate *out)
+void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out)
 {
     const size_t n = m->n_shapes;
     *out = (tree_estimate){.settings = {INFINITY, 1}, .ratios = mem_calloc(n + 1, sizeof(double))};
