@@ -12,7 +12,7 @@
  * device. Its numbers say nothing of any device. */
 #include "base/counter_rng.h"
 #include "base/mem.h"
-#include "tuner/dispatch.h"
+#include "tuner/results_groups.h"
 #include "tuner/tree.h"
 
 #include <math.h>
@@ -272,30 +272,79 @@ static void print_all(const cost_table *m, const replay *r, const options *o)
     printf("\n");
 }
 
+/* Places of general variants among all source hashes of a context. */
+static size_t find_columns(const results_group *g, size_t n, const char **hashes, size_t capacity)
+{
+    size_t n_hashes = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < g[i].ledger.n; k++) {
+            const ledger_entry *e = &g[i].ledger.entries[k];
+            size_t h = 0;
+            while (h < n_hashes && strcmp(hashes[h], e->source_hash) != 0)
+                h++;
+            if (h == n_hashes && n_hashes < capacity && e->ok && e->verified == VERIFIED_GENERAL)
+                hashes[n_hashes++] = e->source_hash;
+        }
+    return n_hashes;
+}
+
+/* What was not timed counts as not able to run: a recorded matrix has every configuration on every shape that it
+ * takes. */
+static void read_context(const task *t, const results_group *g, size_t n, cost_table *m)
+{
+    enum { MOST = 4096 };
+    const char **hashes = mem_calloc(MOST, sizeof *hashes);
+    kw_error err = {0};
+    costs_init(m, t, n, find_columns(g, n, hashes, MOST));
+    for (size_t i = 0; i < n; i++) {
+        json *j = json_parse(g[i].shape, strlen(g[i].shape), "shape", 1, 1, &err);
+        need(j ? task_shape_from_json(t, j, "shape", &m->shapes[i], &err) : KW_BAD_INPUT, &err);
+        m->shapes[i].weight = 1;
+        json_free(j);
+        for (size_t k = 0; k < g[i].ledger.n; k++)
+            if (g[i].ledger.entries[k].ok && g[i].ledger.entries[k].time.n > 0)
+                costs_note_best(m, i, g[i].ledger.entries[k].time.median);
+        for (size_t v = 0; v < m->n_variants; v++) {
+            const ledger_entry *e = ledger_find(&g[i].ledger, hashes[v]);
+            if (e && e->ok && e->time.n > 0)
+                costs_set(m, i, v, e->time.median);
+            else
+                costs_exclude(m, i, v);
+        }
+    }
+    costs_finish(m);
+    free(hashes);
+}
+
 static void replay_recorded(const task *t, const options *o, const task_shape *list, size_t n_list)
 {
     kw_error err = {0};
     store *s = NULL;
-    dispatch *d = NULL;
+    results_groups groups = {0};
     task_types types;
+    strb types_text = STRB_INIT;
     size_t n;
-    const dispatch_options d_options = {o->device_key, false, "kw_", o->n_variants, NULL, 0};
     need(task_types_parse(t, o->type, &types, &err), &err);
+    task_types_print(t, &types, &types_text);
     need(store_open(":memory:", false, &s, &err), &err);
     need(results_import(s, o->results, &n, &err), &err);
-    need(dispatch_build(s, t, &types, &d_options, &d, &err), &err);
-    for (size_t i = 0; i < dispatch_model(d)->n_devices; i++) {
-        const cost_table *m = dispatch_device_costs(d, i);
+    const store_query q = {.task_hash = t->hash, .types = strb_text(&types_text), .device_key = o->device_key};
+    need(results_groups_load(s, &q, false, &groups, &err), &err);
+    for (size_t i = 0; i < groups.n; i += n) {
+        cost_table m;
         replay r = {0};
-        printf("%s\n", dispatch_model(d)->devices[i].key);
-        if (!m) {
-            printf("too few shapes, or no general variant\n");
-            continue;
-        }
-        run_folds(m, list, n_list, o->n_variants, &r);
-        print_all(m, &r, o);
+        for (n = 1; i + n < groups.n && results_same_context(&groups.items[i], &groups.items[i + n]);)
+            n++;
+        printf("%s, %s caches\n", groups.items[i].device_key, groups.items[i].mode);
+        read_context(t, &groups.items[i], n, &m);
+        run_folds(&m, list, n_list, o->n_variants, &r);
+        print_all(&m, &r, o);
+        costs_clear(&m);
     }
-    dispatch_free(d);
+    if (groups.n == 0)
+        fprintf(stderr, "dispatch: %s holds nothing of this task as it is now, of these types and device\n", o->results);
+    results_groups_clear(&groups);
+    strb_clear(&types_text);
     store_close(s);
 }
 

@@ -201,10 +201,28 @@ static void keep(search *s, portfolio *out)
             regret_add(&out->regret, s->first[i], s->m->shapes[i].weight);
 }
 
+/* Exchanges members as long as that helps; where there are few sets of this size, tries them all. */
 static void improve(search *s, double *cost)
 {
     while (swap_best(s, cost))
         ;
+    if (!s->used && is_small(s->m->n_variants, s->n))
+        try_all(s, *cost);
+    *cost = refresh(s);
+}
+
+/* Drops members that no shape needs. */
+static void drop_useless(search *s, double cost)
+{
+    for (size_t k = s->n; k-- > 0;) {
+        search without = *s;
+        without.set[k] = without.set[--without.n];
+        if (s->n > 1 && refresh(&without) <= cost * (1 + LEAST_GAIN)) {
+            memcpy(s->set, without.set, sizeof s->set);
+            s->n = without.n;
+        }
+    }
+    (void)refresh(s);
 }
 
 void portfolio_choose(const cost_table *m, size_t k, const bool *used, portfolio *out)
@@ -214,10 +232,8 @@ void portfolio_choose(const cost_table *m, size_t k, const bool *used, portfolio
     search_open(&s, m, used);
     k = k > PORTFOLIO_MAX ? PORTFOLIO_MAX : k;
     while (s.n < k && grow(&s, &cost))
-        ;
-    improve(&s, &cost);
-    if (s.n > 0 && !used && is_small(m->n_variants, s.n))
-        try_all(&s, cost);
+        improve(&s, &cost);
+    drop_useless(&s, cost);
     keep(&s, out);
     search_close(&s);
 }

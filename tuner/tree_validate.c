@@ -12,7 +12,8 @@ static const double prices[] = {INFINITY, 1, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015}
 static const double priors[] = {4, 2, 1, 0.25};
 #define N_PRICES (sizeof prices / sizeof *prices)
 #define N_PRIORS (sizeof priors / sizeof *priors)
-#define NEAR 0.002 /* mean regrets as near as this are equal */
+#define NEAR 0.002   /* mean regrets as near as this are equal */
+#define CLEARLY 0.5 /* standard errors */
 
 /* A fixed permutation, so that neighbours in a sorted list do not share a fold. */
 static size_t *shuffled(size_t n)
@@ -50,21 +51,43 @@ static regret_sum regret_of(const cost_table *m, const double *ratios)
     return r;
 }
 
+/* Mean of the differences between two settings, shape by shape, and its standard error. */
+static double difference(const cost_table *m, const double *a, const double *b, double *error)
+{
+    double mean = 0, square = 0, weight = 0;
+    for (size_t i = 0; i < m->n_shapes; i++) {
+        mean += m->shapes[i].weight * (a[i] - b[i]);
+        weight += m->shapes[i].weight;
+    }
+    mean /= weight;
+    for (size_t i = 0; i < m->n_shapes; i++) {
+        const double d = m->shapes[i].weight * (a[i] - b[i] - mean);
+        square += d * d;
+    }
+    *error = sqrt(square) / weight;
+    return mean;
+}
+
+/* The simplest settings that the best ones do not clearly beat: with so many to choose from, the least mean alone would
+ * often be luck. */
 static void choose_settings(const cost_table *m, const double *ratios, tree_estimate *out)
 {
-    size_t best = 0;
-    double best_mean = INFINITY;
+    size_t best = 0, chosen = 0;
+    double best_mean = INFINITY, error;
     for (size_t i = 0; i < N_PRICES * N_PRIORS; i++) {
         const regret_sum r = regret_of(m, &ratios[i * m->n_shapes]);
-        if (regret_mean(&r) < best_mean - NEAR) {
+        if (regret_mean(&r) < best_mean) {
             best_mean = regret_mean(&r);
             best = i;
         }
     }
-    out->settings = (tree_settings){prices[best / N_PRIORS], priors[best % N_PRIORS]};
-    out->held_out = regret_of(m, &ratios[best * m->n_shapes]);
+    for (; chosen < best; chosen++)
+        if (difference(m, &ratios[chosen * m->n_shapes], &ratios[best * m->n_shapes], &error) <= NEAR + CLEARLY * error)
+            break;
+    out->settings = (tree_settings){prices[chosen / N_PRIORS], priors[chosen % N_PRIORS]};
+    out->held_out = regret_of(m, &ratios[chosen * m->n_shapes]);
     for (size_t i = 0; i < m->n_shapes; i++)
-        out->ratios[i] = ratios[best * m->n_shapes + i];
+        out->ratios[i] = ratios[chosen * m->n_shapes + i];
 }
 
 void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out)
