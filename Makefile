@@ -116,7 +116,8 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 # Texts that emitted headers contain, as C arrays.
-SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
+SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h \
+                codegen/runtime/launch.inc
 $(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
@@ -249,6 +250,12 @@ valgrind-run: $(VALGRIND_TESTS)
 ## bench: every bench/*.sh, one after the other
 bench: all
 	@for b in bench/*.sh; do [ -f "$$b" ] || continue; echo "== $$b"; $(TEST_ENV) $$b || exit 1; done
+
+## bench-dispatch: regret on shapes never tuned, cost of selection; RESULTS=file SHAPES=file TASK VARIANTS DEVICE
+.PHONY: bench-dispatch
+bench-dispatch: all
+	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
+	  bench/dispatch.sh
 
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all

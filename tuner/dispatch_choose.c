@@ -439,6 +439,7 @@ void choice_clear(choice *c)
     for (size_t d = 0; d < c->n_devices; d++) {
         free(c->devices[d].rows);
         free(c->devices[d].columns);
+        costs_clear(&c->devices[d].costs);
         free(c->devices[d].tree.nodes);
         free(c->devices[d].tree.leaves);
     }

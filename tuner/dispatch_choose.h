@@ -45,6 +45,7 @@ typedef struct chosen_device {
     size_t n_columns;
     header_tree tree; /* its variants are places in `columns` */
     bool has_tree;
+    cost_table costs; /* what the tree rests on; empty without one */
     dispatch_report report;
 } chosen_device;
 

@@ -43,29 +43,29 @@ static double weight_of(const choice *c, const task_shape *shape)
     return 1;
 }
 
-static void fill_matrix(const choice *c, const chosen_device *d, matrix *m)
+static void fill_matrix(const choice *c, const chosen_device *d, cost_table *m)
 {
-    matrix_init(m, c->t, d->n_rows, d->n_columns);
+    costs_init(m, c->t, d->n_rows, d->n_columns);
     for (size_t i = 0; i < d->n_rows; i++) {
         const ledger *l = &d->rows[i].group->ledger;
         m->shapes[i] = d->rows[i].shape;
         m->shapes[i].weight = weight_of(c, &d->rows[i].shape);
-        matrix_note_best(m, i, d->rows[i].source->newest.time.median);
+        costs_note_best(m, i, d->rows[i].source->newest.time.median);
         for (size_t k = 0; k < d->n_columns; k++) {
             const ledger_entry *e = ledger_find(l, d->columns[k]->hash);
             if (!variant_fits(d->columns[k]->v, &m->shapes[i], NULL, NULL))
-                matrix_exclude(m, i, k);
+                costs_exclude(m, i, k);
             else if (e && e->ok && e->time.n > 0)
-                matrix_set(m, i, k, e->time.median);
+                costs_set(m, i, k, e->time.median);
         }
     }
-    matrix_finish(m);
+    costs_finish(m);
 }
 
 /* ---- the tree ---- */
 
 /* What is to be expected in each leaf: the held-out ratios of its shapes. */
-static double *leaf_regrets(const matrix *m, const tree *t, const tree_estimate *e)
+static double *leaf_regrets(const cost_table *m, const tree *t, const tree_estimate *e)
 {
     const double mean = regret_mean(&e->held_out);
     double mean_weight = 0;
@@ -83,7 +83,7 @@ static double *leaf_regrets(const matrix *m, const tree *t, const tree_estimate 
     return sum;
 }
 
-static void report_curve(const matrix *m, dispatch_report *r)
+static void report_curve(const cost_table *m, dispatch_report *r)
 {
     portfolio curve[DISPATCH_CURVE];
     r->n_curve = portfolio_curve(m, DISPATCH_CURVE, curve);
@@ -97,7 +97,7 @@ static void report_curve(const matrix *m, dispatch_report *r)
 
 static void choose_tree(const choice *c, chosen_device *d)
 {
-    matrix m;
+    cost_table *m = &d->costs;
     shape_features f;
     tree_estimate e;
     portfolio p;
@@ -105,13 +105,13 @@ static void choose_tree(const choice *c, chosen_device *d)
     d->report = (dispatch_report){.device_key = d->key, .n_shapes = d->n_rows, .n_general = d->n_columns};
     if (d->n_rows < DISPATCH_TREE_SHAPES || d->n_columns == 0)
         return;
-    fill_matrix(c, d, &m);
+    fill_matrix(c, d, m);
     features_of_task(c->t, &f);
-    report_curve(&m, &d->report);
-    tree_cross_validate(&m, &f, c->n_portfolio, &e);
-    portfolio_choose(&m, c->n_portfolio, NULL, &p);
-    tree *t = tree_fit(&m, &f, &p, NULL, e.settings);
-    double *regrets = leaf_regrets(&m, t, &e);
+    report_curve(m, &d->report);
+    tree_cross_validate(m, &f, c->n_portfolio, &e);
+    portfolio_choose(m, c->n_portfolio, NULL, &p);
+    tree *t = tree_fit(m, &f, &p, NULL, e.settings);
+    double *regrets = leaf_regrets(m, t, &e);
     tree_export(t, regrets, &d->tree);
     d->has_tree = true;
     d->report.n_portfolio = p.n;
@@ -121,7 +121,6 @@ static void choose_tree(const choice *c, chosen_device *d)
     free(regrets);
     free(e.ratios);
     tree_free(t);
-    matrix_clear(&m);
 }
 
 void choose_trees(choice *c)

@@ -11,6 +11,14 @@
 
 #define LEAST_PIVOT 1e-10 /* of a Cholesky factor: below, the target is a duplicate and its noise is raised */
 
+static void mark_powers(gp *g)
+{
+    g->power = mem_calloc(g->n_table / 2, sizeof *g->power);
+    for (size_t p = 0; p < g->n_params; p++)
+        for (size_t v = 0; v < g->n_values[p]; v++)
+            g->power[g->offset[p] / 2 + v] = g->n_values[p] >= GP_LONG_LIST && ((v + 1) & v) == 0;
+}
+
 gp *gp_new(size_t n_params, const size_t *n_values, const gp_prior *prior)
 {
     gp *g = mem_calloc(1, sizeof *g);
@@ -21,17 +29,15 @@ gp *gp_new(size_t n_params, const size_t *n_values, const gp_prior *prior)
     for (size_t p = 0; p < n_params; p++) {
         g->n_values[p] = n_values[p];
         g->offset[p] = g->n_table;
-        g->n_table += n_values[p];
+        g->n_table += 2 * n_values[p];
     }
-    g->n_hyper = 2 * n_params + GP_SHARED;
+    mark_powers(g);
+    g->n_hyper = gp_hyper_at(g, GP_N_HYPER, 0);
     g->hyper = mem_calloc(g->n_hyper, sizeof *g->hyper);
     g->factor = mem_calloc(g->n_table, sizeof *g->factor);
-    for (size_t p = 0; p < n_params; p++) {
-        g->hyper[p] = prior->weight;
-        g->hyper[n_params + p] = prior->length;
-    }
-    g->hyper[2 * n_params + GP_NAMES] = prior->names;
-    g->hyper[2 * n_params + GP_NOISE] = prior->noise;
+    for (size_t p = 0; p < n_params; p++)
+        for (gp_hyper kind = 0; kind < GP_N_HYPER; kind++)
+            g->hyper[gp_hyper_at(g, kind, p)] = prior->mean[kind];
     return g;
 }
 
@@ -41,6 +47,7 @@ void gp_free(gp *g)
         return;
     free(g->n_values);
     free(g->offset);
+    free(g->power);
     free(g->hyper);
     free(g->factor);
     free(g->configs);
@@ -97,9 +104,9 @@ void gp_append(gp *g, const uint32_t *config, double y)
 
 void gp_condition(gp *g, const uint32_t *configs, const double *y, const double *extra_noise, size_t n)
 {
-    gp_tables(g, g->hyper, g->factor, NULL, NULL, NULL);
-    g->scale = exp(g->hyper[2 * g->n_params + GP_SCALE]);
-    g->noise = exp(g->hyper[2 * g->n_params + GP_NOISE]);
+    gp_tables(g, g->hyper, g->factor, NULL);
+    g->scale = exp(g->hyper[gp_hyper_at(g, GP_SCALE, 0)]);
+    g->noise = exp(g->hyper[gp_hyper_at(g, GP_NOISE, 0)]);
     g->n = g->n_rows = 0;
     reserve(g, n);
     for (size_t i = 0; i < n; i++)
@@ -126,13 +133,28 @@ void gp_watch(gp *g, const uint32_t *pool, size_t m)
     g->n_rows = 0;
 }
 
+/* Covariances of one configuration with the watched ones: the factors that it can have with each value come first. */
+static void covariance_row(const gp *g, const uint32_t *at, float *row)
+{
+    float *by_value = mem_alloc(g->n_table / 2 * sizeof *by_value);
+    for (size_t p = 0; p < g->n_params; p++)
+        for (uint32_t v = 0; v < g->n_values[p]; v++)
+            by_value[g->offset[p] / 2 + v] = (float)g->factor[gp_entry(g, p, at[p], v)];
+    for (size_t j = 0; j < g->m; j++) {
+        const uint32_t *config = g->pool + j * g->n_params;
+        float k = (float)g->scale;
+        for (size_t p = 0; p < g->n_params; p++)
+            k *= by_value[g->offset[p] / 2 + config[p]];
+        row[j] = k;
+    }
+    free(by_value);
+}
+
 static void whiten_row(gp *g, size_t i)
 {
-    const uint32_t *at = g->configs + i * g->n_params;
     const double *lower = g->lower + i * g->capacity;
     float *row = g->white + i * g->m;
-    for (size_t j = 0; j < g->m; j++)
-        row[j] = (float)(g->scale * gp_covariance(g, g->factor, at, g->pool + j * g->n_params));
+    covariance_row(g, g->configs + i * g->n_params, row);
     for (size_t k = 0; k < i; k++)
         cblas_saxpy((int)g->m, (float)-lower[k], g->white + k * g->m, 1, row, 1);
     cblas_sscal((int)g->m, (float)(1 / lower[i]), row, 1);

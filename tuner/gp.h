@@ -1,10 +1,16 @@
 /* Gaussian process regression over configurations, for searches guided by a model.
  *
- * Covariance: s * product over parameters p of (1 + t_p k_p) / (1 + t_p), k_p = (1 - c) Matern52(|a - b| / l_p) + c [a = b].
- * Multiplied out it is an additive model with main effects, pairs and all higher interactions, where t_p weighs what
- * parameter p takes part in (functional ANOVA kernels: Durrande, Ginsbourger, Roustant, Carraro, J. Multivariate Analysis
- * 115, 2013; additive GPs: Duvenaud, Nickisch, Rasmussen, NIPS 2011). A value list is read both as ordered (the Matern
- * part, over indices scaled to 0..1) and as a set of names (the part c).
+ * Covariance: s * product over parameters p of (1 + t_p k_p) / (1 + t_p). Multiplied out it is an additive model with
+ * main effects, pairs and all higher interactions, where t_p weighs what parameter p takes part in (functional ANOVA
+ * kernels: Durrande, Ginsbourger, Roustant, Carraro, J. Multivariate Analysis 115, 2013; additive GPs: Duvenaud, Nickisch,
+ * Rasmussen, NIPS 2011). A list of values is read in several ways at once; k_p is the weighted mean of
+ *   Matern52(|a - b| / l_p), indices scaled to 0..1: the list is ordered                                     (weight 1)
+ *   [a = b]: the list is a set of names                                                                      (w_names)
+ *   ([|a - b| even] + [|a - b| a multiple of 4]) / 2: every second or fourth of evenly spaced sizes is alike (w_period)
+ *   [a + 1 and b + 1 both are powers of two, or both are not]: of the multiples of a step, those by a power of two
+ *     are alike, and the others                                                                              (w_power)
+ * The last two for lists of at least 8 values only: thread counts 32, 64, 96 .. 1024, say. Times jump between neighbours
+ * there, which an ordered or unordered reading would have to see value by value.
  * Hyper-parameters maximise marginal likelihood times log-normal priors (Rasmussen, Williams: Gaussian Processes for
  * Machine Learning, MIT Press 2006, chapters 2, 5), by BFGS with exact gradients.
  */
@@ -14,12 +20,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Hyper-parameters: the first two exist for each parameter. */
+typedef enum gp_hyper {
+    GP_WEIGHT, /* log t_p */
+    GP_LENGTH, /* log l_p */
+    GP_NAMES,  /* log w_names */
+    GP_PERIOD, /* log w_period */
+    GP_POWER,  /* log w_power */
+    GP_NOISE,  /* log noise variance, of targets with variance 1 */
+    GP_SCALE,  /* log s */
+    GP_N_HYPER
+} gp_hyper;
+
+/* Normal, of each of them. */
 typedef struct gp_prior {
-    double weight, weight_sd; /* log t_p */
-    double length, length_sd; /* log l_p */
-    double names, names_sd;   /* logit c */
-    double noise, noise_sd;   /* log noise variance, of targets with variance 1 */
-    double scale_sd;          /* log s; its mean is 0 */
+    double mean[GP_N_HYPER], sd[GP_N_HYPER];
 } gp_prior;
 
 extern const gp_prior gp_default_prior;

@@ -20,15 +20,15 @@
 #define NO_VALUE 1e10
 
 const gp_prior gp_default_prior = {
-    .weight = 0,
-    .weight_sd = 1.5,
-    .length = -0.3,
-    .length_sd = 1,
-    .names = -2.2,
-    .names_sd = 1,
-    .noise = -6,
-    .noise_sd = 1.5,
-    .scale_sd = 0.7,
+    .mean =
+        {[GP_WEIGHT] = 0, [GP_LENGTH] = -0.3, [GP_NAMES] = -2.2, [GP_PERIOD] = -2, [GP_POWER] = -1.5, [GP_NOISE] = -6},
+    .sd = {[GP_WEIGHT] = 1.5,
+           [GP_LENGTH] = 1,
+           [GP_NAMES] = 1,
+           [GP_PERIOD] = 1.5,
+           [GP_POWER] = 1.5,
+           [GP_NOISE] = 1.5,
+           [GP_SCALE] = 0.7},
 };
 
 typedef struct fit {
@@ -38,7 +38,7 @@ typedef struct fit {
     gsl_matrix *k, *inverse;
     gsl_vector_const_view y;
     gsl_vector *alpha;
-    double *factor, *by_weight, *by_length, *by_names, *by_factor; /* tables */
+    double *factor, *by_factor, *by[GP_NOISE]; /* tables */
 } fit;
 
 static double matern52(double r)
@@ -53,21 +53,28 @@ static double matern52_slope(double r)
     return -sqrt(5) * a * (1 + a) / 3 * exp(-a);
 }
 
-void gp_tables(const gp *g, const double *hyper, double *factor, double *by_weight, double *by_length, double *by_names)
+void gp_tables(const gp *g, const double *hyper, double *factor, double *const *by)
 {
-    double c = 1 / (1 + exp(-hyper[2 * g->n_params + GP_NAMES]));
+    const double *shared = hyper + gp_hyper_at(g, GP_NAMES, 0);
+    double weight[] = {1, exp(shared[0]), exp(shared[1]), exp(shared[2])}; /* ordered, names, period, power */
     for (size_t p = 0; p < g->n_params; p++) {
-        double t = exp(hyper[p]), l = exp(hyper[g->n_params + p]);
-        for (size_t d = 0; d < g->n_values[p]; d++) {
-            size_t i = g->offset[p] + d;
-            double r = d == 0 ? 0 : (double)d / (double)(g->n_values[p] - 1) / l;
-            double ordered = matern52(r), same = d == 0, k = (1 - c) * ordered + c * same;
-            factor[i] = (1 + t * k) / (1 + t);
-            if (!by_weight)
+        double t = exp(hyper[gp_hyper_at(g, GP_WEIGHT, p)]), l = exp(hyper[gp_hyper_at(g, GP_LENGTH, p)]);
+        size_t n = g->n_values[p], n_parts = n >= GP_LONG_LIST ? 4 : 2;
+        double total = n_parts == 4 ? weight[0] + weight[1] + weight[2] + weight[3] : weight[0] + weight[1];
+        for (size_t i = 0; i < 2 * n; i++) {
+            size_t d = i % n, at = g->offset[p] + i;
+            double r = d == 0 ? 0 : (double)d / (double)(n - 1) / l;
+            double part[] = {matern52(r), d == 0, (d % 2 == 0) / 2.0 + (d % 4 == 0) / 2.0, i < n};
+            double k = 0;
+            for (size_t c = 0; c < n_parts; c++)
+                k += weight[c] / total * part[c];
+            factor[at] = (1 + t * k) / (1 + t);
+            if (!by)
                 continue;
-            by_weight[i] = t * (k - 1) / ((1 + t) * (1 + t));
-            by_length[i] = t / (1 + t) * (1 - c) * matern52_slope(r) * -r;
-            by_names[i] = t / (1 + t) * (same - ordered) * c * (1 - c);
+            by[GP_WEIGHT][at] = t * (k - 1) / ((1 + t) * (1 + t));
+            by[GP_LENGTH][at] = t / (1 + t) * weight[0] / total * matern52_slope(r) * -r;
+            for (size_t c = 1; c < 4; c++)
+                by[GP_NAMES + c - 1][at] = c < n_parts ? t / (1 + t) * weight[c] / total * (part[c] - k) : 0;
         }
     }
 }
@@ -78,21 +85,11 @@ static double add_prior(const gp *g, const double *hyper, double *gradient)
 {
     double sum = 0;
     for (size_t i = 0; i < g->n_hyper; i++) {
-        size_t shared = i - 2 * g->n_params;
-        double mean = i < g->n_params       ? g->prior.weight
-                      : i < 2 * g->n_params ? g->prior.length
-                      : shared == GP_NAMES  ? g->prior.names
-                      : shared == GP_NOISE  ? g->prior.noise
-                                            : 0;
-        double sd = i < g->n_params       ? g->prior.weight_sd
-                    : i < 2 * g->n_params ? g->prior.length_sd
-                    : shared == GP_NAMES  ? g->prior.names_sd
-                    : shared == GP_NOISE  ? g->prior.noise_sd
-                                          : g->prior.scale_sd;
-        double z = (hyper[i] - mean) / sd;
+        size_t kind = i / g->n_params < 2 ? i / g->n_params : GP_NAMES + i - 2 * g->n_params;
+        double z = (hyper[i] - g->prior.mean[kind]) / g->prior.sd[kind];
         sum += z * z / 2;
         if (gradient)
-            gradient[i] += z / sd;
+            gradient[i] += z / g->prior.sd[kind];
     }
     return sum;
 }
@@ -100,8 +97,8 @@ static double add_prior(const gp *g, const double *hyper, double *gradient)
 static bool factorise(fit *f, const double *hyper)
 {
     const gp *g = f->g;
-    double scale = exp(hyper[2 * g->n_params + GP_SCALE]), noise = exp(hyper[2 * g->n_params + GP_NOISE]);
-    gp_tables(g, hyper, f->factor, f->by_weight, f->by_length, f->by_names);
+    double scale = exp(hyper[gp_hyper_at(g, GP_SCALE, 0)]), noise = exp(hyper[gp_hyper_at(g, GP_NOISE, 0)]);
+    gp_tables(g, hyper, f->factor, f->by);
     for (size_t i = 0; i < f->n; i++) {
         for (size_t j = 0; j <= i; j++) {
             double k = scale * gp_covariance(g, f->factor, f->configs + i * g->n_params, f->configs + j * g->n_params);
@@ -128,22 +125,21 @@ static void add_likelihood_gradient(fit *f, const double *hyper, double *gradien
             double share = w * gsl_matrix_get(f->k, i, j);
             by_scale += share;
             for (size_t p = 0; p < g->n_params; p++)
-                f->by_factor[g->offset[p] + (a[p] > b[p] ? a[p] - b[p] : b[p] - a[p])] += share;
+                f->by_factor[gp_entry(g, p, a[p], b[p])] += share;
         }
         double w = (gsl_matrix_get(f->inverse, i, i) - alpha * alpha) / 2;
         by_scale += w * gsl_matrix_get(f->k, i, i);
         by_noise += w;
     }
     for (size_t p = 0; p < g->n_params; p++) {
-        for (size_t i = g->offset[p]; i < g->offset[p] + g->n_values[p]; i++) {
+        for (size_t i = g->offset[p]; i < g->offset[p] + 2 * g->n_values[p]; i++) {
             double by_entry = f->by_factor[i] / f->factor[i];
-            gradient[p] += by_entry * f->by_weight[i];
-            gradient[g->n_params + p] += by_entry * f->by_length[i];
-            gradient[2 * g->n_params + GP_NAMES] += by_entry * f->by_names[i];
+            for (gp_hyper kind = GP_WEIGHT; kind < GP_NOISE && by_entry != 0; kind++)
+                gradient[gp_hyper_at(g, kind, p)] += by_entry * f->by[kind][i];
         }
     }
-    gradient[2 * g->n_params + GP_SCALE] += by_scale;
-    gradient[2 * g->n_params + GP_NOISE] += by_noise * exp(hyper[2 * g->n_params + GP_NOISE]);
+    gradient[gp_hyper_at(g, GP_SCALE, 0)] += by_scale;
+    gradient[gp_hyper_at(g, GP_NOISE, 0)] += by_noise * exp(hyper[gp_hyper_at(g, GP_NOISE, 0)]);
 }
 
 static double evaluate(fit *f, const double *hyper, double *gradient)
@@ -209,7 +205,7 @@ static void minimise(gp *g, fit *f, int iterations)
 
 void gp_fit(gp *g, const uint32_t *configs, const double *y, size_t n, int iterations)
 {
-    double *tables = mem_calloc(5 * g->n_table, sizeof *tables);
+    double *tables = mem_calloc((2 + GP_NOISE) * g->n_table, sizeof *tables);
     fit f = {.g = g,
              .configs = configs,
              .n = n,
@@ -218,10 +214,9 @@ void gp_fit(gp *g, const uint32_t *configs, const double *y, size_t n, int itera
              .y = gsl_vector_const_view_array(y, n),
              .alpha = gsl_vector_alloc(n),
              .factor = tables,
-             .by_weight = tables + g->n_table,
-             .by_length = tables + 2 * g->n_table,
-             .by_names = tables + 3 * g->n_table,
-             .by_factor = tables + 4 * g->n_table};
+             .by_factor = tables + g->n_table};
+    for (size_t kind = 0; kind < GP_NOISE; kind++)
+        f.by[kind] = tables + (2 + kind) * g->n_table;
     gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* a matrix that is not positive definite is no end */
     minimise(g, &f, iterations);
     gsl_set_error_handler(handler);

@@ -38,15 +38,7 @@ const model_settings model_default_settings = {
     .bend = 1.5,
     .tail = 0.5,
     .fail_reach = 1.5,
-    .gp = {.weight = 0,
-           .weight_sd = 1.5,
-           .length = -0.3,
-           .length_sd = 1,
-           .names = -2.2,
-           .names_sd = 1,
-           .noise = -6,
-           .noise_sd = 1.5,
-           .scale_sd = 0.7},
+    .gp = &gp_default_prior,
 };
 
 struct model_search {
@@ -86,7 +78,7 @@ model_search *model_search_start(const space *s, const strategy_options *o, cons
     size_t *n_values = mem_calloc(n, sizeof *n_values);
     for (size_t i = 0; i < n; i++)
         n_values[i] = space_param_at(s, i)->n_values;
-    x->gp = gp_new(n, n_values, &settings->gp);
+    x->gp = gp_new(n, n_values, settings->gp);
     free(n_values);
     x->best_at = SIZE_MAX;
     return x;
@@ -137,7 +129,7 @@ void model_search_prior(void *m, const uint32_t *config, double relative, double
 {
     model_search *x = m;
     if (!x->prior)
-        x->prior = model_prior_new(x->seen.space, &x->settings.gp);
+        x->prior = model_prior_new(x->seen.space, x->settings.gp);
     model_prior_add(x->prior, config, relative, weight);
     x->best_at = SIZE_MAX;
 }

@@ -17,8 +17,8 @@ typedef struct model_settings {
     size_t elites; /* the neighbours of the best are candidates too */
     double bend;   /* times beyond `bend` times the median's distance from the best (in logarithms) are compressed */
     double tail;   /* by this factor, and logarithmically */
-    double fail_reach; /* decay of a failure's influence per changed parameter */
-    gp_prior gp;
+    double fail_reach;  /* decay of a failure's influence per changed parameter */
+    const gp_prior *gp; /* borrowed */
 } model_settings;
 
 extern const model_settings model_default_settings;

@@ -10,7 +10,7 @@
 
 /* Per shape the best and second best ratio among the chosen; the members stand by their place in `set`. */
 typedef struct search {
-    const matrix *m;
+    const cost_table *m;
     const bool *used;
     size_t set[PORTFOLIO_MAX], n;
     double *first, *second;
@@ -168,7 +168,7 @@ static void try_all(search *s, double cost)
 
 /* ---- entry points ---- */
 
-static void search_open(search *s, const matrix *m, const bool *used)
+static void search_open(search *s, const cost_table *m, const bool *used)
 {
     *s = (search){.m = m, .used = used};
     s->first = mem_calloc(m->n_shapes + 1, sizeof *s->first);
@@ -201,28 +201,44 @@ static void keep(search *s, portfolio *out)
             regret_add(&out->regret, s->first[i], s->m->shapes[i].weight);
 }
 
+/* Exchanges members as long as that helps; where there are few sets of this size, tries them all. */
 static void improve(search *s, double *cost)
 {
     while (swap_best(s, cost))
         ;
+    if (!s->used && is_small(s->m->n_variants, s->n))
+        try_all(s, *cost);
+    *cost = refresh(s);
 }
 
-void portfolio_choose(const matrix *m, size_t k, const bool *used, portfolio *out)
+/* Drops members that no shape needs. */
+static void drop_useless(search *s, double cost)
+{
+    for (size_t k = s->n; k-- > 0;) {
+        search without = *s;
+        without.set[k] = without.set[--without.n];
+        if (s->n > 1 && refresh(&without) <= cost * (1 + LEAST_GAIN)) {
+            memcpy(s->set, without.set, sizeof s->set);
+            s->n = without.n;
+        }
+    }
+    (void)refresh(s);
+}
+
+void portfolio_choose(const cost_table *m, size_t k, const bool *used, portfolio *out)
 {
     search s;
     double cost = INFINITY;
     search_open(&s, m, used);
     k = k > PORTFOLIO_MAX ? PORTFOLIO_MAX : k;
     while (s.n < k && grow(&s, &cost))
-        ;
-    improve(&s, &cost);
-    if (s.n > 0 && !used && is_small(m->n_variants, s.n))
-        try_all(&s, cost);
+        improve(&s, &cost);
+    drop_useless(&s, cost);
     keep(&s, out);
     search_close(&s);
 }
 
-size_t portfolio_curve(const matrix *m, size_t k, portfolio *out)
+size_t portfolio_curve(const cost_table *m, size_t k, portfolio *out)
 {
     size_t n = 0;
     for (size_t size = 1; size <= k && size <= PORTFOLIO_MAX; size++) {

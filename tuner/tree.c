@@ -21,7 +21,7 @@ typedef struct node {
 } node;
 
 struct tree {
-    const matrix *m;
+    const cost_table *m;
     const shape_features *f;
     portfolio p;
     node *nodes;
@@ -234,7 +234,7 @@ static void find_bounds(tree *t, const sample *samples, size_t n)
 
 /* ---- entry points ---- */
 
-static int32_t *all_values(const matrix *m, const shape_features *f)
+static int32_t *all_values(const cost_table *m, const shape_features *f)
 {
     int32_t *values = mem_calloc(m->n_shapes * f->n + 1, sizeof *values);
     for (size_t i = 0; i < m->n_shapes; i++)
@@ -242,7 +242,7 @@ static int32_t *all_values(const matrix *m, const shape_features *f)
     return values;
 }
 
-tree *tree_grow(const matrix *m, const shape_features *f, const portfolio *p, const bool *used)
+tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used)
 {
     tree *t = mem_calloc(1, sizeof *t);
     *t = (tree){.m = m, .f = f, .p = *p};
@@ -276,7 +276,7 @@ void tree_settle(tree *t, tree_settings settings)
     shrink(t, 0, settings.prior * t->mean_weight, NULL);
 }
 
-tree *tree_fit(const matrix *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings)
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings)
 {
     tree *t = tree_grow(m, f, p, used);
     tree_settle(t, settings);
@@ -325,15 +325,25 @@ static size_t ranked(const tree *t, size_t leaf, size_t place)
     return 0;
 }
 
+size_t tree_variant(const tree *t, const int64_t *dims, size_t place)
+{
+    for (size_t i = 0; i < t->m->task->n_dims; i++)
+        if (t->m->task->dims[i].is_key && (dims[i] < t->low[i] || dims[i] > t->high[i]))
+            return SIZE_MAX;
+    if (place >= t->p.n || place >= HEADER_TREE_RANKED)
+        return SIZE_MAX;
+    return t->p.variants[ranked(t, tree_leaf(t, dims), place)];
+}
+
 double tree_ratio(const tree *t, size_t shape)
 {
     const size_t leaf = tree_leaf(t, t->m->shapes[shape].dims);
     for (size_t place = 0; place < t->p.n && place < HEADER_TREE_RANKED; place++) {
         const size_t k = ranked(t, leaf, place);
-        if (matrix_runs(t->m, shape, t->p.variants[k]))
+        if (costs_runs(t->m, shape, t->p.variants[k]))
             return ratio_of(t, shape, k);
     }
-    return MATRIX_MAX_RATIO;
+    return COSTS_MAX_RATIO;
 }
 
 /* ---- for the header ---- */

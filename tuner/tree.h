@@ -4,7 +4,7 @@
 
 #include "codegen/features.h"
 #include "codegen/header.h"
-#include "tuner/matrix.h"
+#include "tuner/costs.h"
 #include "tuner/portfolio.h"
 
 /* How much a tree may say of its data. Both numbers are chosen by cross-validation. */
@@ -20,14 +20,17 @@ typedef struct tree tree;
  * that are not worth their price go, bottom up (cost-complexity pruning: L. Breiman, J. Friedman, R. Olshen, C. Stone,
  * Classification and Regression Trees, 1984). A leaf ranks the variants by their mean ratio over its shapes, shrunk
  * towards its parent's. */
-tree *tree_fit(const matrix *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings);
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings);
 /* The two halves of it: all splits, then what `settings` leave of them. Settling again is possible at a higher price. */
-tree *tree_grow(const matrix *m, const shape_features *f, const portfolio *p, const bool *used);
+tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used);
 void tree_settle(tree *t, tree_settings settings);
 void tree_free(tree *t); /* NULL is fine */
 
 size_t tree_leaf(const tree *t, const int64_t *dims); /* 0 to tree_leaves - 1 */
 size_t tree_leaves(const tree *t);
+/* Which variant (column of the matrix) the tree puts at this place for a shape, from 0; SIZE_MAX: no more, or the shape
+ * is out of reach. */
+size_t tree_variant(const tree *t, const int64_t *dims, size_t place);
 /* The ratio that the tree's choice would have on a shape of the matrix: the first of the leaf that runs it. */
 double tree_ratio(const tree *t, size_t shape);
 
@@ -52,6 +55,6 @@ typedef struct tree_estimate {
 
 /* For each shape: portfolio (at most k variants) and tree made from the others, asked for it. The settings are those
  * with the least mean; of near equals the simpler ones. */
-void tree_cross_validate(const matrix *m, const shape_features *f, size_t k, tree_estimate *out);
+void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out);
 
 #endif
