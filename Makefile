@@ -280,7 +280,9 @@ JOBS ?= 2
 # Headers include each other as "base/error.h": kernwright.pc gives the folder that they lie in. Not for applications:
 # *_internal.h, what includes one, and the header of the OpenCL back end.
 INSTALL ?= install
-PUBLIC_H   = $(filter-out %_internal.h device/opencl.h,$(shell grep -L '_internal\.h"' $(HEADERS)))
+# What a space is made with; they include its internal header through each other.
+SPACE_PARTS = $(addprefix tuner/space_,build.h group.h order.h plan.h)
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright
