@@ -1,0 +1,295 @@
+#include "llm/evolve.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "llm/evolve_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Operators' children wait for the device, not for a model: few are made ahead. */
+#define MOST_WAITING_OPERATORS 2
+#define WAIT_MS 200
+
+const candidate_kept *evolve_find(const evolution *e, const char *hash)
+{
+    for (size_t i = 0; i < e->n_kept; i++) {
+        if (strcmp(e->kept[i].hash, hash) == 0)
+            return &e->kept[i];
+    }
+    return NULL;
+}
+
+json *evolve_event(const char *name, const char *key)
+{
+    json *j = json_new_object();
+    json_set_string(j, "event", name);
+    json_set_string(j, "key", key);
+    return j;
+}
+
+kw_code evolve_emit(evolution *e, json *event)
+{
+    return journal_event(e->o->journal, event, e->err);
+}
+
+static size_t count_in(const evolution *e, attempt_state state)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_attempts; i++)
+        n += e->attempts[i].state == state;
+    return n;
+}
+
+static attempt *next_ready(evolution *e)
+{
+    for (size_t i = 0; i < e->n_attempts; i++) {
+        if (e->attempts[i].state == ATTEMPT_READY)
+            return &e->attempts[i];
+    }
+    return NULL;
+}
+
+static void report(evolution *e)
+{
+    if (!e->o->on_progress)
+        return;
+    evolve_progress p = {.asked = e->n_attempts,
+                         .in_flight = count_in(e, ATTEMPT_ASKED),
+                         .waiting = count_in(e, ATTEMPT_READY),
+                         .tried = e->n_kept,
+                         .right = e->result->right,
+                         .budget = e->o->budget,
+                         .archive = e->archive,
+                         .last = strb_text(&e->last),
+                         .totals = llm_session_totals(e->o->session)};
+    p.answered = p.asked - p.in_flight;
+    e->o->on_progress(&p, e->o->cookie);
+}
+
+/* More questions, as far as budget, flights and the queue allow. */
+static kw_code fill(evolution *e)
+{
+    kw_code code = KW_OK;
+    while (code == KW_OK && !e->closed && e->n_attempts < e->o->budget &&
+           count_in(e, ATTEMPT_ASKED) < e->o->in_flight &&
+           count_in(e, ATTEMPT_READY) < (e->o->operators > 0 ? MOST_WAITING_OPERATORS : 2 * e->o->in_flight)) {
+        code = evolve_ask(e);
+    }
+    if (code == KW_OK && e->o->meta && !e->closed && e->meta_parent < 0 && e->n_attempts < e->o->budget &&
+        meta_due(e->meta))
+        code = evolve_ask_meta(e);
+    return code;
+}
+
+kw_code evolve_pump(evolution *e, int64_t timeout_ms)
+{
+    llm_reply r;
+    kw_code code = fill(e);
+    while (code == KW_OK && llm_poll(e->o->session, timeout_ms, &r)) {
+        code = evolve_take(e, &r);
+        llm_reply_clear(&r);
+        timeout_ms = 0;
+        if (code == KW_OK)
+            code = fill(e);
+    }
+    return code;
+}
+
+static void close_run(evolution *e, const char *why)
+{
+    if (!e->closed)
+        e->why = mem_strdup(why);
+    e->closed = true;
+}
+
+static bool is_good_enough(const evolution *e)
+{
+    const elite *best = archive_best(e->archive);
+    return e->o->stop_fitness > 0 && best && best->best.fitness >= e->o->stop_fitness;
+}
+
+/* ---- following ---- */
+
+static kw_code follow_reply(evolution *e, const char *key)
+{
+    llm_reply r;
+    if (!e->o->folder)
+        return kw_error_set(e->err, KW_BAD_INPUT, "a journal is followed, but no folder has its replies");
+    const char *recorded = json_text(json_get(journal_next(e->o->journal), "status"));
+    llm_status status = LLM_FAILED;
+    kw_error why = {0};
+    if (recorded)
+        llm_status_from_name(recorded, &status);
+    kw_code code = exchange_read_reply(e->o->folder, key, &r, &why);
+    if (code != KW_OK && status <= LLM_CUT) {
+        if (e->err)
+            *e->err = why;
+        return code;
+    }
+    if (code != KW_OK) {
+        memset(&r, 0, sizeof r);
+        (void)snprintf(r.key, sizeof r.key, "%s", key);
+    }
+    r.status = status;
+    code = evolve_take(e, &r);
+    llm_reply_clear(&r);
+    return code;
+}
+
+static kw_code follow_one(evolution *e)
+{
+    const json *next = journal_next(e->o->journal);
+    const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
+    if (strcmp(event, "end") == 0)
+        return journal_pass(e->o->journal, e->err);
+    if (key && strcmp(event, "ask") == 0)
+        return strncmp(key, "meta-", 5) == 0 ? evolve_ask_meta(e) : evolve_ask(e);
+    if (key && strcmp(event, "reply") == 0)
+        return follow_reply(e, key);
+    if (key && strcmp(event, "trial") == 0) {
+        for (size_t i = 0; i < e->n_attempts; i++) {
+            if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].key, key) == 0)
+                return evolve_try(e, &e->attempts[i]);
+        }
+    }
+    return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the event \"%s\" does not belong here",
+                        journal_line(e->o->journal), event);
+}
+
+/* Questions whose answers are not in the journal are asked again, with the prompts that they had. */
+static kw_code ask_again(evolution *e)
+{
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < e->n_attempts && code == KW_OK && !e->closed; i++) {
+        attempt *a = &e->attempts[i];
+        if (a->state == ATTEMPT_ASKED)
+            code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
+    }
+    if (code == KW_OK && e->meta_parent >= 0 && evolve_submit(e, e->meta_key, "meta", e->meta_prompt) == KW_FAILED)
+        e->meta_parent = -1;
+    return code == KW_FAILED && e->closed ? KW_OK : code;
+}
+
+/* ---- the run ---- */
+
+static kw_code follow(evolution *e)
+{
+    kw_code code = KW_OK;
+    while (code == KW_OK && journal_following(e->o->journal))
+        code = follow_one(e);
+    return code == KW_OK && !e->o->recorded_only ? ask_again(e) : code;
+}
+
+static kw_code live(evolution *e)
+{
+    for (;;) {
+        if (e->o->interrupted && e->o->interrupted(e->o->cookie))
+            return kw_error_set(e->err, KW_INTERRUPTED, "interrupted; the run goes on when it is started again");
+        if (is_good_enough(e))
+            close_run(e, "the best is as good as was asked for");
+        attempt *ready = next_ready(e);
+        bool waiting = count_in(e, ATTEMPT_ASKED) > 0 || e->meta_parent >= 0;
+        kw_code code = evolve_pump(e, ready || !waiting ? 0 : WAIT_MS);
+        if (code != KW_OK)
+            return code;
+        ready = next_ready(e);
+        if (ready)
+            code = evolve_try(e, ready);
+        else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
+            return KW_OK;
+        if (code != KW_OK)
+            return code;
+        report(e);
+    }
+}
+
+static kw_code emit_run(evolution *e)
+{
+    json *j = e->o->run_info ? json_parse(e->o->run_info, strlen(e->o->run_info), "run", 1, 1, e->err) : json_new_object();
+    if (!j)
+        return KW_BAD_INPUT;
+    json *first = json_new_object(), *seeds = json_new_array();
+    json_set_string(first, "event", "run");
+    json_set(first, "info", j);
+    for (size_t i = 0; i < e->o->n_seeds; i++) {
+        char hash[HASH_HEX_SIZE];
+        hash_hex(e->o->seeds[i], strlen(e->o->seeds[i]), hash);
+        json_append(seeds, json_new_string(hash));
+    }
+    json_set(first, "seeds", seeds);
+    return evolve_emit(e, first);
+}
+
+static void fill_result(evolution *e)
+{
+    evolve_result *r = e->result;
+    const elite *best = archive_best(e->archive);
+    const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
+    r->steering = steer_report_of(e->steer);
+    r->totals = llm_session_totals(e->o->session);
+    if (k) {
+        r->best_fitness = best->best.fitness;
+        r->best_text = mem_strdup(k->text);
+        r->best_config = mem_strdup(best->best.config);
+        memcpy(r->best_hash, k->hash, sizeof r->best_hash);
+    }
+    r->archive = e->archive;
+    r->why = e->why ? e->why : mem_strdup("the budget of candidates is used");
+    e->why = NULL;
+}
+
+static void clear(evolution *e)
+{
+    for (size_t i = 0; i < e->n_attempts; i++) {
+        free(e->attempts[i].text);
+        free(e->attempts[i].prompt);
+    }
+    for (size_t i = 0; i < e->n_kept; i++) {
+        free(e->kept[i].text);
+        trial_result_clear(&e->kept[i].result);
+    }
+    free(e->attempts);
+    free(e->kept);
+    free(e->meta_prompt);
+    free(e->why);
+    steer_free(e->steer);
+    meta_free(e->meta);
+    strb_clear(&e->last);
+}
+
+kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
+{
+    evolution e = {.o = o, .result = out, .err = err, .meta_parent = -1};
+    steer_options s = {.archive = o->archive, .gradient = o->gradient, .targets = o->targets, .seed = o->seed};
+    memset(out, 0, sizeof *out);
+    e.archive = archive_new();
+    e.steer = steer_new(&s);
+    e.meta = meta_new(o->seed);
+    kw_code code = emit_run(&e);
+    if (code == KW_OK)
+        code = evolve_seeds(&e);
+    if (code == KW_OK)
+        code = follow(&e);
+    if (code == KW_OK && !o->recorded_only)
+        code = live(&e);
+    if (code == KW_OK && !o->recorded_only) {
+        json *j = json_new_object();
+        json_set_string(j, "event", "end");
+        json_set_string(j, "why", e.why ? e.why : "the budget of candidates is used");
+        code = evolve_emit(&e, j);
+    }
+    fill_result(&e);
+    clear(&e);
+    return code;
+}
+
+void evolve_result_clear(evolve_result *r)
+{
+    free(r->best_text);
+    free(r->best_config);
+    free(r->why);
+    archive_free(r->archive);
+    memset(r, 0, sizeof *r);
+}

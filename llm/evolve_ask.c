@@ -1,0 +1,160 @@
+/* Questions. */
+#include "llm/evolve_internal.h"
+
+#include "base/counter_rng.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "llm/operators.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text)
+{
+    if (journal_following(e->o->journal))
+        return KW_OK;
+    kw_error why = {0};
+    llm_request q = {.kind = kind, .system = prompt_system, .prompt = text, .max_tokens = e->o->max_reply_tokens};
+    (void)snprintf(q.key, sizeof q.key, "%s", key);
+    kw_code code = llm_submit(e->o->session, &q, &why);
+    if (code == KW_FAILED) { /* a budget is spent, or nobody is left to ask */
+        if (!e->closed) {
+            e->closed = true;
+            e->why = mem_strdup(why.message);
+        }
+        return KW_FAILED;
+    }
+    if (code != KW_OK && e->err)
+        *e->err = why;
+    return code;
+}
+
+static attempt *new_attempt(evolution *e)
+{
+    e->attempts = mem_grow(e->attempts, &e->attempts_capacity, e->n_attempts + 1, sizeof *e->attempts);
+    attempt *a = &e->attempts[e->n_attempts++];
+    memset(a, 0, sizeof *a);
+    a->ordinal = e->n_attempts;
+    return a;
+}
+
+static const candidate_kept *kept_of_cell(const evolution *e, int cell)
+{
+    return cell >= 0 ? evolve_find(e, archive_cell(e->archive, cell)->best.template_hash) : NULL;
+}
+
+static prompt_candidate shown(const candidate_kept *k, int cell)
+{
+    return k ? (prompt_candidate){k->text, &k->result, cell} : (prompt_candidate){NULL, NULL, -1};
+}
+
+/* Everything that a prompt may show for this attempt. */
+static prompt_context context_of(const evolution *e, const attempt *a)
+{
+    prompt_context c = e->o->prompt;
+    const elite *best = archive_best(e->archive);
+    c.choice = &a->choice;
+    c.parent = shown(kept_of_cell(e, a->choice.parent_cell), a->choice.parent_cell);
+    for (size_t i = 0; i < sizeof c.inspirations / sizeof *c.inspirations; i++)
+        c.inspirations[i] = shown(kept_of_cell(e, a->choice.inspirations[i]), a->choice.inspirations[i]);
+    c.best = best ? shown(evolve_find(e, best->best.template_hash), behaviour_cell(&best->best.where))
+                  : shown(NULL, -1);
+    c.sections = meta_sections(e->meta, a->meta);
+    return c;
+}
+
+static kw_code emit_ask(evolution *e, const attempt *a, const char *kind)
+{
+    json *j = evolve_event("ask", a->key);
+    json_set_string(j, "kind", kind);
+    if (*a->parent_hash)
+        json_set_string(j, "parent", a->parent_hash);
+    json_set_int(j, "target", a->choice.target_cell);
+    json_set_string(j, "move", a->choice.move);
+    json_set_int(j, "meta", a->meta);
+    return evolve_emit(e, j);
+}
+
+static kw_code make_child(evolution *e, attempt *a, const candidate_kept *parent)
+{
+    strb child = STRB_INIT, what = STRB_INIT;
+    const candidate_kept *other = kept_of_cell(e, a->choice.inspirations[0]);
+    operator_context c = {.parent = parent ? parent->text : NULL, .other = other ? other->text : NULL, .seed = e->o->seed,
+                          .ordinal = a->ordinal};
+    bool made = parent && operators_apply(&c, &child, &what);
+    a->choice.move = "operator";
+    kw_code code = emit_ask(e, a, "operator");
+    if (code == KW_OK && made)
+        code = evolve_ready(e, a, mem_strdup(strb_text(&child)));
+    else if (code == KW_OK)
+        code = evolve_finish(e, a, "unchanged", NULL, "no operator applies");
+    strb_clear(&child);
+    strb_clear(&what);
+    return code;
+}
+
+kw_code evolve_ask(evolution *e)
+{
+    attempt *a = new_attempt(e);
+    a->choice = steer_choose(e->steer, e->archive, a->ordinal);
+    a->meta = e->o->meta ? meta_choose(e->meta, a->ordinal) : 0;
+    a->by_operator = counter_rng_unit(e->o->seed + 4, a->ordinal, 0) < e->o->operators;
+    (void)snprintf(a->key, sizeof a->key, "%s-%06llu", a->by_operator ? "operator" : "generate",
+                   (unsigned long long)a->ordinal);
+    const candidate_kept *parent = kept_of_cell(e, a->choice.parent_cell);
+    if (parent) {
+        memcpy(a->parent_hash, parent->hash, sizeof a->parent_hash);
+        a->parent_fitness = archive_cell(e->archive, a->choice.parent_cell)->best.fitness;
+        archive_visit(e->archive, a->choice.parent_cell);
+    }
+    e->result->attempts++;
+    if (a->by_operator)
+        return make_child(e, a, parent);
+
+    strb text = STRB_INIT, left_out = STRB_INIT;
+    prompt_context c = context_of(e, a);
+    prompt_generate(&c, &text, &left_out);
+    if (left_out.length > 0)
+        log_debug("%s: %s", a->key, strb_text(&left_out));
+    a->prompt = strb_take(&text);
+    a->state = ATTEMPT_ASKED;
+    strb_clear(&left_out);
+    /* First the event, then the question: a run that is killed between the two asks it again. */
+    kw_code code = emit_ask(e, a, "generate");
+    if (code == KW_OK && evolve_submit(e, a->key, "generate", a->prompt) == KW_FAILED && e->closed)
+        return evolve_finish(e, a, "not_asked", NULL, e->why);
+    return code;
+}
+
+kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem)
+{
+    strb question = STRB_INIT;
+    prompt_context c = context_of(e, a);
+    a->repairs++;
+    (void)snprintf(a->key, sizeof a->key, "generate-%06llu-r%d", (unsigned long long)a->ordinal, a->repairs);
+    prompt_repair(&c, text, problem, &question, NULL);
+    free(a->prompt);
+    a->prompt = strb_take(&question);
+    a->state = ATTEMPT_ASKED;
+    kw_code code = emit_ask(e, a, "repair");
+    if (code == KW_OK && evolve_submit(e, a->key, "repair", a->prompt) == KW_FAILED && e->closed)
+        return evolve_finish(e, a, "not_asked", NULL, e->why);
+    return code;
+}
+
+kw_code evolve_ask_meta(evolution *e)
+{
+    strb question = STRB_INIT;
+    e->meta_parent = meta_prompt(e->meta, &question);
+    (void)snprintf(e->meta_key, sizeof e->meta_key, "meta-%06llu", (unsigned long long)++e->n_meta);
+    free(e->meta_prompt);
+    e->meta_prompt = strb_take(&question);
+    json *j = evolve_event("ask", e->meta_key);
+    json_set_string(j, "kind", "meta");
+    json_set_int(j, "meta", e->meta_parent);
+    kw_code code = evolve_emit(e, j);
+    if (code == KW_OK && evolve_submit(e, e->meta_key, "meta", e->meta_prompt) == KW_FAILED)
+        e->meta_parent = -1;
+    return code;
+}

@@ -1,0 +1,85 @@
+/* State of a run, shared by the files of the loop. */
+#ifndef KERNWRIGHT_LLM_EVOLVE_INTERNAL_H
+#define KERNWRIGHT_LLM_EVOLVE_INTERNAL_H
+
+#include "llm/evolve.h"
+#include "llm/meta.h"
+#include "llm/reply.h"
+
+/* A template that was tried, once for each text. */
+typedef struct candidate_kept {
+    char hash[HASH_HEX_SIZE];
+    char *text;
+    trial_result result;
+} candidate_kept;
+
+typedef enum attempt_state {
+    ATTEMPT_ASKED, /* the request is out */
+    ATTEMPT_READY, /* there is a text to be tried */
+    ATTEMPT_DONE
+} attempt_state;
+
+typedef struct attempt {
+    char key[EXCHANGE_KEY_SIZE]; /* of the last exchange: with -rN while it is repaired */
+    uint64_t ordinal;
+    attempt_state state;
+    int repairs;
+    steer_choice choice;
+    char parent_hash[HASH_HEX_SIZE]; /* "" if none */
+    double parent_fitness;
+    int meta;         /* which set of sections its prompt had */
+    bool by_operator;
+    char *prompt;     /* while ASKED: sent again by a run that goes on */
+    char *text;       /* while READY */
+} attempt;
+
+typedef struct evolution {
+    const evolve_options *o;
+    archive *archive;
+    steer *steer;
+    meta *meta;
+    candidate_kept *kept;
+    size_t n_kept, kept_capacity;
+    attempt *attempts;  /* [ordinal - 1] */
+    size_t n_attempts, attempts_capacity;
+    int meta_parent;    /* the set that is to be improved; -1: no meta-prompt is out */
+    char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
+    uint64_t n_meta;
+    bool closed;        /* no more questions: budget or session */
+    char *why;
+    evolve_result *result;
+    kw_error *err;
+    kw_code code;       /* of an event that failed inside the pump */
+    strb last;
+} evolution;
+
+const candidate_kept *evolve_find(const evolution *e, const char *hash);
+/* Emits {"event": name, "key": key}, to which the caller adds members: evolve_emit frees it. */
+json *evolve_event(const char *name, const char *key);
+kw_code evolve_emit(evolution *e, json *event);
+
+/* evolve.c: lets requests progress, takes what has come back, asks for more. */
+kw_code evolve_pump(evolution *e, int64_t timeout_ms);
+
+/* evolve_ask.c: questions. */
+kw_code evolve_ask(evolution *e);      /* the next attempt: a question to a model, or an operator's child */
+kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem);
+kw_code evolve_ask_meta(evolution *e); /* for better sections */
+/* Gives a question to the session; nothing while a journal is followed. A session that takes no more closes the run. */
+kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
+
+/* evolve_take.c: what comes back. */
+kw_code evolve_take(evolution *e, const llm_reply *r);
+/* A text that was read, or a reason why there is none, for an attempt. */
+kw_code evolve_ready(evolution *e, attempt *a, char *text);
+kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
+
+/* evolve_try.c: trials. */
+kw_code evolve_try(evolution *e, attempt *a);
+kw_code evolve_seeds(evolution *e);
+
+/* evolve_json.c: trials as events. */
+json *trial_to_json(const trial_result *r);
+kw_code trial_from_json(const json *j, size_t n_shapes, trial_result *out, kw_error *err);
+
+#endif

@@ -1,0 +1,182 @@
+/* What comes back from a model. */
+#include "llm/evolve_internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The candidate as a file beside its exchange: what a person looks at. */
+static void keep_file(const evolution *e, const attempt *a, const char *text)
+{
+    if (!e->o->folder || journal_following(e->o->journal))
+        return;
+    kw_error err = {0};
+    strb name = STRB_INIT;
+    strb_printf(&name, "%s.template.cl", a->key);
+    char *path = fs_join(e->o->folder, strb_text(&name));
+    if (fs_write(path, text, strlen(text), &err) != KW_OK)
+        log_warn("%s", err.message);
+    free(path);
+    strb_clear(&name);
+}
+
+static kw_code take_meta(evolution *e, const llm_reply *r)
+{
+    strb problem = STRB_INIT;
+    int id = r->text ? meta_apply(e->meta, e->meta_parent, r->text, &problem) : -1;
+    json *j = evolve_event("meta", r->key);
+    json_set_int(j, "parent", e->meta_parent);
+    json_set_int(j, "new", id);
+    if (problem.length > 0)
+        json_set_string(j, "problem", strb_text(&problem));
+    e->meta_parent = -1;
+    strb_clear(&problem);
+    return evolve_emit(e, j);
+}
+
+static attempt *attempt_of(evolution *e, const char *key)
+{
+    for (size_t i = e->n_attempts; i-- > 0;) {
+        if (e->attempts[i].state == ATTEMPT_ASKED && strcmp(e->attempts[i].key, key) == 0)
+            return &e->attempts[i];
+    }
+    return NULL;
+}
+
+static const char *outcome_of_reply(reply_kind kind)
+{
+    switch (kind) {
+    case REPLY_UNCHANGED:
+        return "unchanged";
+    case REPLY_OTHER_TASK:
+        return "other_task";
+    case REPLY_NONE:
+    case REPLY_WHOLE:
+    case REPLY_EDITS:
+        break;
+    }
+    return "no_code";
+}
+
+static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
+{
+    const candidate_kept *parent = *a->parent_hash ? evolve_find(e, a->parent_hash) : NULL;
+    reply_context c = {.task = e->o->prompt.task->name, .parent = parent ? parent->text : NULL,
+                       .cut = r->status == LLM_CUT};
+    reply_result read;
+    kw_code code;
+    reply_read(r->text, strlen(r->text), &c, &read);
+    if (read.repairs.length > 0)
+        log_info("%s: %s", a->key, strb_text(&read.repairs));
+    if (read.text) {
+        char *text = read.text;
+        read.text = NULL;
+        code = evolve_ready(e, a, text);
+    } else if (a->repairs < e->o->repairs && !e->closed && read.kind != REPLY_UNCHANGED) {
+        code = evolve_ask_repair(e, a, r->text, strb_text(&read.problem));
+    } else {
+        code = evolve_finish(e, a, outcome_of_reply(read.kind), NULL, strb_text(&read.problem));
+    }
+    reply_result_clear(&read);
+    return code;
+}
+
+kw_code evolve_take(evolution *e, const llm_reply *r)
+{
+    json *j = evolve_event("reply", r->key);
+    json_set_string(j, "status", llm_status_name(r->status));
+    kw_code code = evolve_emit(e, j);
+    if (code != KW_OK)
+        return code;
+    if (e->meta_parent >= 0 && strcmp(r->key, e->meta_key) == 0)
+        return take_meta(e, r);
+    attempt *a = attempt_of(e, r->key);
+    if (!a)
+        return KW_OK; /* nobody waits for it */
+    free(a->prompt);
+    a->prompt = NULL;
+    if (r->status > LLM_CUT || !r->text)
+        return evolve_finish(e, a, "no_answer", NULL, r->detail ? r->detail : llm_status_name(r->status));
+    return read_text(e, a, r);
+}
+
+kw_code evolve_ready(evolution *e, attempt *a, char *text)
+{
+    char hash[HASH_HEX_SIZE];
+    hash_hex(text, strlen(text), hash);
+    keep_file(e, a, text);
+    if (evolve_find(e, hash)) {
+        free(text);
+        return evolve_finish(e, a, "duplicate", NULL, "this text was tried before");
+    }
+    a->text = text;
+    a->state = ATTEMPT_READY;
+    return KW_OK;
+}
+
+static int cell_of_best_offer(const trial_result *r)
+{
+    int cell = -1;
+    double best = 0;
+    for (size_t i = 0; i < r->n_offers; i++) {
+        if (cell < 0 || r->offers[i].fitness > best) {
+            cell = behaviour_cell(&r->offers[i].where);
+            best = r->offers[i].fitness;
+        }
+    }
+    return cell;
+}
+
+static void count(evolution *e, const attempt *a, const char *outcome_text, const trial_result *r)
+{
+    evolve_result *n = e->result;
+    n->unchanged += strcmp(outcome_text, "unchanged") == 0;
+    n->duplicate += strcmp(outcome_text, "duplicate") == 0;
+    n->no_code += strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "no_answer") == 0 ||
+                  strcmp(outcome_text, "other_task") == 0;
+    if (!r)
+        return;
+    n->unread += !r->read;
+    n->no_compile += r->read && r->fitness < 0.25;
+    n->failed += r->read && r->fitness >= 0.25 && r->fitness < 0.35;
+    n->wrong += r->fitness >= 0.35 && r->outcome != OUTCOME_OK;
+    n->right += r->outcome == OUTCOME_OK;
+    n->repaired += r->outcome == OUTCOME_OK && a->repairs > 0;
+    n->better_than_parent += r->outcome == OUTCOME_OK && r->fitness > a->parent_fitness;
+}
+
+kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const trial_result *r, const char *detail)
+{
+    double fitness = r ? r->fitness : 0;
+    int to = r && r->outcome == OUTCOME_OK ? cell_of_best_offer(r) : -1;
+    bool judged = r || strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "other_task") == 0;
+    if (judged) { /* no answer and the parent again say nothing about where to go */
+        transition t = {.from = a->choice.parent_cell, .to = to, .target = a->choice.target_cell,
+                        .parent_fitness = a->parent_fitness, .child_fitness = fitness, .ordinal = a->ordinal};
+        steer_learn(e->steer, e->archive, &t);
+        if (!a->by_operator)
+            meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0, detail && *detail ? detail : outcome_text);
+    }
+    count(e, a, outcome_text, r);
+    free(a->text);
+    free(a->prompt);
+    a->text = a->prompt = NULL;
+    a->state = ATTEMPT_DONE;
+    strb_reset(&e->last);
+    strb_printf(&e->last, "%s: %s", a->key, outcome_text);
+    if (r && r->outcome == OUTCOME_OK)
+        strb_printf(&e->last, ", fitness %.3f", r->fitness);
+    json *j = evolve_event("attempt", a->key);
+    json_set_string(j, "outcome", outcome_text);
+    if (r) {
+        json_set_string(j, "hash", r->template_hash);
+        json_set_number(j, "fitness", r->fitness);
+    } else {
+        json_set_string(j, "detail", detail);
+    }
+    return evolve_emit(e, j);
+}
