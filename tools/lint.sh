@@ -9,7 +9,7 @@ trap 'rm -f "$faults"' EXIT
 
 # __FILE__ stands in for the version: any string will do.
 flags="-std=c17 -D_GNU_SOURCE -I. -DKERNWRIGHT_VERSION=__FILE__ $(pkg-config --cflags libcjson gsl hwloc OpenCL \
-    sqlite3 libxxhash libuv libseccomp zlib libcmark cmocka | sed 's|-I/|-isystem /|g')"
+    sqlite3 libxxhash libuv libseccomp zlib libcmark libcurl cmocka | sed 's|-I/|-isystem /|g')"
 modules='base codegen device tuner llm fleet cli tests'
 
 c_files() {
@@ -67,6 +67,7 @@ only_in() { # regular expression of the header, regular expression of the files 
 }
 only_in 'cJSON\.h|cjson/cJSON\.h' 'base/json\.c'
 only_in 'xxhash\.h' 'base/hash\.c'
+only_in 'curl/[a-z_]*\.h' 'llm/http[a-z_]*\.c'
 only_in 'sqlite3\.h' 'tuner/store[a-z_]*\.[ch]|tests/test_store[a-z_]*\.c'
 only_in 'CL/[a-z_]*\.h' 'device/opencl[a-z_]*\.[ch]|device/device_key_query\.h|codegen/[a-z_]*\.[ch]|tests/.*'
 
