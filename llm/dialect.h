@@ -14,19 +14,19 @@ typedef struct dialect_request {
     const char *max_tokens_field;
     double temperature; /* NaN: absent */
     bool stream;
-    bool ask_usage;   /* OpenAI's stream_options */
-    bool fold_system; /* the system text opens the user's turn */
+    bool ask_usage;    /* OpenAI's stream_options */
+    bool fold_system;  /* the system text opens the user's turn */
     const json *extra; /* members added at the end, replacing what is there; NULL */
 } dialect_request;
 
 typedef struct dialect {
-    const char *name;    /* of the provider and in the configuration */
+    const char *name; /* of the provider and in the configuration */
     const char *doc;
-    const char *path;    /* behind the base of the URL */
-    const char *base;    /* of the vendor, asked when no URL is given */
+    const char *path; /* behind the base of the URL */
+    const char *base; /* of the vendor, asked when no URL is given */
     const char *key_env;
     http_auth auth;
-    const char *header;  /* always sent; NULL */
+    const char *header; /* always sent; NULL */
     json *(*body)(const dialect_request *q);
     /* One event of a stream. */
     void (*event)(wire_reply *r, const json *event);

@@ -16,7 +16,7 @@ struct http_transfer {
     http *owner;
     CURL *easy;
     struct curl_slist *headers;
-    http_request q; /* of its pointers, only body_part and user are used */
+    http_request q;                           /* of its pointers, only body_part and user are used */
     int64_t started, last_byte, last_content; /* ns */
     bool wanted_end, begun;
     char error[CURL_ERROR_SIZE];

@@ -22,7 +22,11 @@ typedef struct http_limits {
     int64_t total;
 } http_limits;
 
-typedef enum http_version { HTTP_ANY, HTTP_1_1, HTTP_2 } http_version; /* HTTP_2: without asking first, also without TLS */
+typedef enum http_version {
+    HTTP_ANY,
+    HTTP_1_1,
+    HTTP_2
+} http_version; /* HTTP_2: without asking first, also without TLS */
 
 typedef struct http_request {
     const char *url;
@@ -53,13 +57,13 @@ typedef enum http_end {
 typedef struct http_result {
     void *user; /* the request's */
     http_end end;
-    int status;          /* 0: none came */
-    bool reused;         /* broken before the first byte on a connection that had served before: it was dead */
-    size_t bytes;        /* of the body */
-    char error[512];     /* what happened, unless HTTP_COMPLETE; for HTTP_LATE it names the limit */
+    int status;      /* 0: none came */
+    bool reused;     /* broken before the first byte on a connection that had served before: it was dead */
+    size_t bytes;    /* of the body */
+    char error[512]; /* what happened, unless HTTP_COMPLETE; for HTTP_LATE it names the limit */
     char content_type[128];
     char retry_after_ms[64], retry_after[64], date[64]; /* headers; "" if absent */
-    char location[512];  /* where a redirection leads; "" */
+    char location[512];                                 /* where a redirection leads; "" */
 } http_result;
 
 /* KW_ENVIRONMENT if libcurl cannot be used. */

@@ -26,6 +26,7 @@ typedef struct provider_options {
     int64_t connect_ms, first_byte_ms, silence_ms, no_content_ms, total_ms; /* 0: the defaults of docs/providers.md */
     int max_tries;           /* 0: 6 */
     uint64_t seed;           /* of the jitter */
+    int64_t backoff_ms;      /* the first wait before another try is up to this long; 0: 1000 */
 } provider_options;
 
 typedef struct provider_ops {
@@ -39,6 +40,7 @@ typedef struct provider_ops {
     bool (*poll)(void *state, int64_t timeout_ms, llm_reply *out);
     void (*close)(void *state); /* ends what is in flight within two seconds */
     bool (*has_price)(void *state); /* what replies cost is known; NULL: it is not */
+    double (*bytes_per_token)(void *state); /* of this model, as far as it was learnt; NULL: nothing is known */
 } provider_ops;
 
 extern const provider_ops *const provider_table[]; /* NULL-terminated */

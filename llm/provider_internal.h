@@ -5,7 +5,8 @@
 #include "llm/exchange.h"
 #include "llm/provider.h"
 
-extern const provider_ops provider_command, provider_folder, provider_none, provider_replay;
+extern const provider_ops provider_anthropic, provider_command, provider_folder, provider_none, provider_openai,
+    provider_replay;
 
 /* A reply without text that says why. Format as printf. */
 llm_reply reply_failed(const char *key, llm_status status, const char *format, ...)

@@ -53,5 +53,10 @@ static bool costs_nothing(void *state)
     return true;
 }
 
-const provider_ops provider_none = {"none",    "no model: operators only", open_none, submit, poll_none, close_none,
-                                    costs_nothing};
+const provider_ops provider_none = {.name = "none",
+                                    .doc = "no model: operators only",
+                                    .open = open_none,
+                                    .submit = submit,
+                                    .poll = poll_none,
+                                    .close = close_none,
+                                    .has_price = costs_nothing};

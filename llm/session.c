@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/tokens.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,9 +13,6 @@
 #include <string.h>
 
 #define MAX_MEMBERS 16
-/* Bytes of a prompt for one token, on the safe side for code. */
-#define BYTES_PER_TOKEN 3
-
 /* One provider of the ensemble. */
 typedef struct member {
     const provider_ops *ops;
@@ -177,15 +175,26 @@ static int64_t used(const llm_usage *u)
     return sum;
 }
 
-static int64_t tokens_of(const llm_request *q)
+double llm_bytes_per_token(const llm_session *s)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < s->n_members; i++) {
+        const member *m = &s->members[i];
+        double each = m->ops->bytes_per_token ? m->ops->bytes_per_token(m->state) : TOKENS_BYTES_EACH;
+        least = m->stopped ? least : fmin(least, each);
+    }
+    return isfinite(least) ? least : TOKENS_BYTES_EACH;
+}
+
+static int64_t tokens_of(const llm_session *s, const llm_request *q)
 {
     size_t bytes = strlen(q->prompt) + (q->system ? strlen(q->system) : 0);
-    return (int64_t)(bytes / BYTES_PER_TOKEN) + q->max_tokens;
+    return (int64_t)((double)bytes / llm_bytes_per_token(s)) + q->max_tokens;
 }
 
 static kw_code within_budget(const llm_session *s, const llm_request *q, kw_error *err)
 {
-    int64_t reserved = tokens_of(q);
+    int64_t reserved = tokens_of(s, q);
     for (size_t i = 0; i < s->n_flights; i++)
         reserved += s->flights[i].tokens;
     if (s->max_tokens > 0 && used(&s->totals.usage) + reserved > s->max_tokens)
@@ -238,7 +247,7 @@ kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err)
     s->flights = mem_grow(s->flights, &s->capacity, s->n_flights + 1, sizeof *s->flights);
     flight *f = &s->flights[s->n_flights++];
     memcpy(f->key, q->key, sizeof f->key);
-    f->tokens = tokens_of(q);
+    f->tokens = tokens_of(s, q);
     s->totals.requests++;
     return KW_OK;
 }

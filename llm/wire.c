@@ -68,13 +68,13 @@ wire_finish wire_finish_of(const char *word)
     static const struct {
         const char *word;
         wire_finish kind;
-    } words[] = {{"stop", WIRE_DONE},           {"eos", WIRE_DONE},
-                 {"eos_token", WIRE_DONE},      {"end_turn", WIRE_DONE},
-                 {"stop_sequence", WIRE_DONE},  {"length", WIRE_LENGTH},
-                 {"max_tokens", WIRE_LENGTH},   {"model_length", WIRE_LENGTH},
-                 {"pause_turn", WIRE_LENGTH},   {"model_context_window_exceeded", WIRE_LENGTH},
-                 {"refusal", WIRE_REFUSED},     {"content_filter", WIRE_REFUSED},
-                 {"safety", WIRE_REFUSED},      {"error", WIRE_BROKEN}};
+    } words[] = {{"stop", WIRE_DONE},          {"eos", WIRE_DONE},
+                 {"eos_token", WIRE_DONE},     {"end_turn", WIRE_DONE},
+                 {"stop_sequence", WIRE_DONE}, {"length", WIRE_LENGTH},
+                 {"max_tokens", WIRE_LENGTH},  {"model_length", WIRE_LENGTH},
+                 {"pause_turn", WIRE_LENGTH},  {"model_context_window_exceeded", WIRE_LENGTH},
+                 {"refusal", WIRE_REFUSED},    {"content_filter", WIRE_REFUSED},
+                 {"safety", WIRE_REFUSED},     {"error", WIRE_BROKEN}};
     for (size_t i = 0; word && i < sizeof words / sizeof *words; i++) {
         if (strcmp(words[i].word, word) == 0)
             return words[i].kind;

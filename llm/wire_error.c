@@ -76,12 +76,12 @@ static int status_of_word(const char *word)
     static const struct {
         const char *word;
         int status;
-    } words[] = {{"overloaded_error", 529},     {"rate_limit_error", 429},      {"rate_limit_exceeded", 429},
-                 {"api_error", 500},            {"server_error", 500},          {"authentication_error", 401},
-                 {"permission_error", 403},     {"not_found_error", 404},       {"invalid_request_error", 400},
-                 {"request_too_large", 413},    {"billing_error", 402},         {"timeout_error", 504},
-                 {"insufficient_quota", 402},   {"invalid_api_key", 401},       {"model_not_found", 404},
-                 {"BadRequestError", 400},      {"context_length_exceeded", 400}};
+    } words[] = {{"overloaded_error", 529},   {"rate_limit_error", 429},       {"rate_limit_exceeded", 429},
+                 {"api_error", 500},          {"server_error", 500},           {"authentication_error", 401},
+                 {"permission_error", 403},   {"not_found_error", 404},        {"invalid_request_error", 400},
+                 {"request_too_large", 413},  {"billing_error", 402},          {"timeout_error", 504},
+                 {"insufficient_quota", 402}, {"invalid_api_key", 401},        {"model_not_found", 404},
+                 {"BadRequestError", 400},    {"context_length_exceeded", 400}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(words[i].word, word) == 0)
             return words[i].status;
@@ -218,10 +218,20 @@ static bool is_overflow(const wire_error *e)
 {
     static const char *const always[] = {"context_length_exceeded", "exceed_context_size", "request too large",
                                          "request_too_large", NULL};
-    static const char *const phrases[] = {"context length", "context window", "context size", "prompt is too long",
-                                          "prompt too long", "input is too long", "request entity too large",
-                                          "exceeds the available context", "reduce the length", "too many input tokens",
-                                          "maximum number of tokens", "input length", "string too long", NULL};
+    static const char *const phrases[] = {"context length",
+                                          "context window",
+                                          "context size",
+                                          "prompt is too long",
+                                          "prompt too long",
+                                          "input is too long",
+                                          "request entity too large",
+                                          "exceeds the available context",
+                                          "reduce the length",
+                                          "too many input tokens",
+                                          "maximum number of tokens",
+                                          "input length",
+                                          "string too long",
+                                          NULL};
     if (e->status == 413 || says(e, always))
         return true;
     return (e->status == 400 || e->status == 422 || e->status == 500) && says(e, phrases);
@@ -229,9 +239,9 @@ static bool is_overflow(const wire_error *e)
 
 static bool is_spent(const wire_error *e, int64_t wait_ms)
 {
-    static const char *const sure[] = {"insufficient_quota", "credit balance", "insufficient credit",
-                                       "insufficient balance", "insufficient funds", "billing_error",
-                                       "billing_hard_limit", NULL};
+    static const char *const sure[] = {
+        "insufficient_quota", "credit balance", "insufficient credit", "insufficient balance",
+        "insufficient funds", "billing_error",  "billing_hard_limit",  NULL};
     static const char *const perhaps[] = {"billing", "exceeded your current quota", NULL};
     if (e->status == 402 || says(e, sure))
         return true;
@@ -248,8 +258,8 @@ static bool is_unknown_model(const wire_error *e)
 
 wire_verdict wire_judge(const wire_error *e, int64_t wait_ms)
 {
-    static const char *const bad_key[] = {"invalid_api_key", "api key not valid", "invalid api key", "incorrect api key",
-                                          NULL};
+    static const char *const bad_key[] = {"invalid_api_key", "api key not valid", "invalid api key",
+                                          "incorrect api key", NULL};
     static const char *const this_prompt[] = {"moderation", "flagged", "safety", NULL};
     static const char *const loading[] = {"loading", NULL};
     if (is_spent(e, wait_ms))
@@ -273,10 +283,23 @@ wire_verdict wire_judge(const wire_error *e, int64_t wait_ms)
 
 bool wire_refuses_field(const wire_error *e, const char *field)
 {
-    static const char *const as_such[] = {"unsupported", "not supported", "does not support", "unknown", "unrecognized",
-                                          "unexpected", "extra input", "extra field", "extra_forbidden", "not permitted",
-                                          "not allowed", "deprecated", "only the default", "additional propert",
-                                          "instead", "cannot both", NULL};
+    static const char *const as_such[] = {"unsupported",
+                                          "not supported",
+                                          "does not support",
+                                          "unknown",
+                                          "unrecognized",
+                                          "unexpected",
+                                          "extra input",
+                                          "extra field",
+                                          "extra_forbidden",
+                                          "not permitted",
+                                          "not allowed",
+                                          "deprecated",
+                                          "only the default",
+                                          "additional propert",
+                                          "instead",
+                                          "cannot both",
+                                          NULL};
     if (e->status != 400 && e->status != 422)
         return false;
     return (strcmp(e->param, field) == 0 || strstr(e->message, field)) && says(e, as_such);
@@ -284,8 +307,12 @@ bool wire_refuses_field(const wire_error *e, const char *field)
 
 bool wire_refuses_system(const wire_error *e)
 {
-    static const char *const phrases[] = {"system role not supported", "system role is not supported",
-                                          "system message is not supported", "system messages are not supported",
-                                          "roles must alternate", "only user and assistant roles", NULL};
+    static const char *const phrases[] = {"system role not supported",
+                                          "system role is not supported",
+                                          "system message is not supported",
+                                          "system messages are not supported",
+                                          "roles must alternate",
+                                          "only user and assistant roles",
+                                          NULL};
     return (e->status == 400 || e->status == 422 || e->status == 500) && says(e, phrases);
 }
