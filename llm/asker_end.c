@@ -278,12 +278,14 @@ static bool connection_failed(asker *a, question *q, const http_result *r, llm_r
     charge(a, q);
     switch (r->end) {
     case HTTP_UNTRUSTED:
-    case HTTP_UNUSABLE:
         return done(
             a, q, LLM_STOPPED,
             text_of("%s: %s (trusted certificates: %s%s%s)", a->e.url, r->error, from, ca ? " " : "", ca ? ca : ""),
             out);
+    case HTTP_UNUSABLE:
+        return done(a, q, LLM_STOPPED, text_of("%s: %s", a->e.url, r->error), out);
     case HTTP_H2_RESET:
+        q->fresh = true;
         if (++a->h2_faults >= H2_FAULTS && a->e.version != HTTP_1_1) {
             log_info("--llm %s:%s: HTTP/2 fails there; HTTP/1.1 from now on", a->e.dialect->name, a->e.model);
             a->e.version = HTTP_1_1;

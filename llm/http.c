@@ -238,10 +238,9 @@ static http_end kind_of(CURLcode code)
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_INVALIDCERTSTATUS:
-        return HTTP_UNTRUSTED;
     case CURLE_SSL_CACERT_BADFILE:
+        return HTTP_UNTRUSTED;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
         return HTTP_UNUSABLE;
     case CURLE_OPERATION_TIMEDOUT:
         return HTTP_LATE;

@@ -49,9 +49,9 @@ typedef enum http_end {
     HTTP_H2_RESET,  /* the same, as a fault of HTTP/2 */
     HTTP_REFUSED,   /* nobody listens, unreachable */
     HTTP_NO_NAME,   /* the name of the host or of the proxy is not known */
-    HTTP_UNTRUSTED, /* the certificate does not hold: not worth another try */
+    HTTP_UNTRUSTED, /* the certificate does not hold, or the file of trusted ones cannot be read: not worth another try */
     HTTP_LATE,      /* one of the limits */
-    HTTP_UNUSABLE   /* the URL cannot be used at all, the CA file cannot be read */
+    HTTP_UNUSABLE   /* the URL cannot be used at all */
 } http_end;
 
 typedef struct http_result {
