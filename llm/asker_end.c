@@ -204,7 +204,8 @@ static bool try_later(asker *a, question *q, int64_t asked_ms, int most, char *w
 
 /* ---- in another form ---- */
 
-/* The form to leave out is `bad`; whether this question was sent with it decides, for others may have found out since. */
+/* Changes the form that the server refuses, for all questions; whether this one was sent in it decides, since another
+ * may have found out in the meantime. */
 static bool mend(asker *a, question *q, const wire_error *e)
 {
     asker_traits *now = &a->traits, *sent = &q->traits;

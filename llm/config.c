@@ -261,8 +261,8 @@ static void set_defaults(const dialect *d, endpoint *e)
     e->max_in_flight = DEFAULT_IN_FLIGHT;
 }
 
-/* Every entry is checked, also those that are not asked: a typing error should not wait for its day. `base` becomes the URL
- * of the one that `at` names, by name or by address; NULL if there is none. */
+/* Every entry is checked, also those that are not asked: a typing error should not wait for its day. `base` becomes
+ * the URL of the one that `at` names, by name or by address; NULL if there is none. */
 static kw_code search_file(const json *file, const char *path, const char *at, endpoint *e, char **base, kw_error *err)
 {
     static const char *const keys[] = {"endpoints", NULL};

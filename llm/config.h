@@ -33,14 +33,14 @@ typedef struct endpoint {
     int max_in_flight;
 } endpoint;
 
-/* `rest` is "MODEL", "MODEL@URL" or "MODEL@NAME" of an endpoint in the file. A URL that the file has too gets the file's
- * settings. KW_BAD_INPUT: no model, no such endpoint (suggests), a URL that cannot be used or holds a secret, a fault in the
- * file; KW_ENVIRONMENT: the key is not in the environment (names the variable). */
+/* `rest` is "MODEL", "MODEL@URL" or "MODEL@NAME" of an endpoint in the file. A URL that the file has too gets the
+ * file's settings. KW_BAD_INPUT: no model, no such endpoint (suggests), a URL that cannot be used or holds a secret,
+ * a fault in the file; KW_ENVIRONMENT: the key is not in the environment (names the variable). */
 kw_code endpoint_open(const dialect *d, const char *rest, const provider_options *o, endpoint *out, kw_error *err);
 void endpoint_clear(endpoint *e);
 
-/* The address asked for a base URL as people write it: slashes at the end are dropped, "/v1" is added to a bare host only,
- * the path of the dialect unless it is there. The caller frees. */
+/* The address asked for a base URL as people write it: slashes at the end are dropped, "/v1" is added to a bare host
+ * only, the path of the dialect unless it is there. The caller frees. */
 char *endpoint_url(const char *base, const char *path);
 
 /* What usage costs; NaN when a price or a count that matters is not known. */

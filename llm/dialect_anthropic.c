@@ -26,7 +26,8 @@ static json *body(const dialect_request *q)
     return b;
 }
 
-/* input_tokens leaves out what came from a cache and what went there. Counts are of the whole reply so far: the last wins. */
+/* input_tokens leaves out what came from a cache and what went there. Counts are of the whole reply so far: the last
+ * wins. */
 static void take_usage(wire_reply *r, const json *u)
 {
     wire_count(&r->usage.input, json_get(u, "input_tokens"));

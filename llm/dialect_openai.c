@@ -38,8 +38,8 @@ static json *body(const dialect_request *q)
     return b;
 }
 
-/* prompt_tokens includes what came from a cache; completion_tokens should include the reasoning, and where the total shows
- * that it does not, it is added. */
+/* prompt_tokens includes what came from a cache; completion_tokens should include the reasoning, and where the total
+ * shows that it does not, it is added. */
 static void take_usage(wire_reply *r, const json *u)
 {
     llm_usage n = llm_usage_unknown();

@@ -172,8 +172,8 @@ static void set_protocols(CURL *easy)
 #endif
 }
 
-/* CURLOPT_NOSIGNAL stays off: with it libcurl would leave SIGPIPE to us. Proxies come from the environment by themselves.
- * Redirections are not followed: they would carry the key to another host. */
+/* CURLOPT_NOSIGNAL stays off: with it libcurl would leave SIGPIPE to us. Proxies come from the environment by
+ * themselves. Redirections are not followed: they would carry the key to another host. */
 static void set_options(http_transfer *t, const http_request *q)
 {
     CURL *e = t->easy;

@@ -37,8 +37,8 @@ typedef struct http_request {
     http_version version;
     bool fresh; /* on a new connection */
     http_limits limits;
-    /* A part of the body, `status` and the content type ("" if there is none) being known. false: read no further, which
-     * counts as an end in order. */
+    /* A part of the body, `status` and the content type ("" if there is none) being known. false: read no further,
+     * which counts as an end in order. */
     bool (*body_part)(void *user, int status, const char *content_type, const char *bytes, size_t n);
     void *user;
 } http_request;
@@ -49,7 +49,7 @@ typedef enum http_end {
     HTTP_H2_RESET,  /* the same, as a fault of HTTP/2 */
     HTTP_REFUSED,   /* nobody listens, unreachable */
     HTTP_NO_NAME,   /* the name of the host or of the proxy is not known */
-    HTTP_UNTRUSTED, /* the certificate does not hold, or the file of trusted ones cannot be read: not worth another try */
+    HTTP_UNTRUSTED, /* the certificate does not hold, or no file of trusted ones can be read: final */
     HTTP_LATE,      /* one of the limits */
     HTTP_UNUSABLE   /* the URL cannot be used at all */
 } http_end;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-const provider_ops *const provider_table[] = {&provider_openai, &provider_anthropic, &provider_command, &provider_folder,
-                                              &provider_replay, &provider_none, NULL};
+const provider_ops *const provider_table[] = {
+    &provider_openai, &provider_anthropic, &provider_command, &provider_folder, &provider_replay, &provider_none, NULL};
 
 llm_reply reply_failed(const char *key, llm_status status, const char *format, ...)
 {

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 typedef struct provider_options {
-    const char *config_path; /* endpoints, headers, prices: docs/providers.md; NULL: $KERNWRIGHT_LLM_CONFIG, else none */
+    const char *config_path; /* endpoints, headers, prices: docs/providers.md; NULL: $KERNWRIGHT_LLM_CONFIG or none */
     double temperature;      /* NaN: not sent */
     int64_t connect_ms, first_byte_ms, silence_ms, no_content_ms, total_ms; /* 0: the defaults of docs/providers.md */
     int max_tries;           /* 0: 6 */

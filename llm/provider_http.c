@@ -1,4 +1,5 @@
-/* openai: and anthropic:, over HTTP. A question waits for its turn, is sent, perhaps sent again, and becomes a reply. */
+/* openai: and anthropic:, over HTTP. A question waits for its turn, is sent, perhaps sent again, and becomes a reply.
+ * */
 #include "llm/asker.h"
 #include "llm/provider_internal.h"
 

@@ -8,9 +8,10 @@
 /* 408, 409, 429, 500, 502-504, 522-524 and 529: the same request may succeed later. */
 bool retry_status(int status);
 
-/* What a server asks to wait, in ms; -1 if it does not say. In this order: `ms`, the value of retry-after-ms; `value`, that
- * of Retry-After, as a number of seconds (fractions too); as an HTTP date, against `date`, the response's own Date, so that
- * clocks that differ do no harm (NULL: `now_s`, seconds since 1970). The past is 0. Each text may be NULL. */
+/* What a server asks to wait, in ms; -1 if it does not say. In this order: `ms`, the value of retry-after-ms;
+ * `value`, that of Retry-After, as a number of seconds (fractions too); as an HTTP date, against `date`, the
+ * response's own Date, so that clocks that differ do no harm (NULL: `now_s`, seconds since 1970). The past is 0. Each
+ * text may be NULL. */
 int64_t retry_after(const char *ms, const char *value, const char *date, int64_t now_s);
 
 /* Exponential back-off with full jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015):

@@ -300,8 +300,8 @@ static void take(llm_session *s, member *m, const llm_reply *r)
 
 bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out)
 {
-    /* All but one are only looked at; the first with something in flight may wait. Members take turns, so that a fast one
-     * does not keep the others from being served. */
+    /* All but one are only looked at; the first with something in flight may wait. Members take turns, so that a fast
+     * one does not keep the others from being served. */
     for (size_t k = 0; k < s->n_members; k++) {
         member *m = &s->members[(s->turn + k) % s->n_members];
         if (m->ops->poll(m->state, 0, out)) {

@@ -1,6 +1,5 @@
-/* Server-sent events: the stream format of https://html.spec.whatwg.org/multipage/server-sent-events.html, section 9.2.6.
- * Bytes may arrive cut anywhere; lines end in CR, LF or CRLF, mixed as the server likes.
- */
+/* Server-sent events: the stream format of https://html.spec.whatwg.org/multipage/server-sent-events.html, section
+ * 9.2.6. Bytes may arrive cut anywhere; lines end in CR, LF or CRLF, mixed as the server likes. */
 #ifndef KERNWRIGHT_LLM_SSE_H
 #define KERNWRIGHT_LLM_SSE_H
 
@@ -9,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An event with data: `name` is "" when the server gave none; `data` has its lines joined by LF. false: read no further. */
+/* An event with data: `name` is "" when the server gave none; `data` has its lines joined by LF. false: read no
+ * further. */
 typedef bool (*sse_event)(void *user, const char *name, const char *data, size_t length);
 
 typedef struct sse {

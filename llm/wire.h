@@ -1,4 +1,5 @@
-/* What comes over the wire, whatever the dialect: the pieces of a reply and the errors. Internal to the HTTP provider. */
+/* What comes over the wire, whatever the dialect: the pieces of a reply and the errors. Internal to the HTTP
+ * provider. */
 #ifndef KERNWRIGHT_LLM_WIRE_H
 #define KERNWRIGHT_LLM_WIRE_H
 
@@ -53,13 +54,13 @@ void wire_count(int64_t *place, const json *number);     /* replaces, if it is a
 typedef enum wire_finish { WIRE_DONE, WIRE_LENGTH, WIRE_REFUSED, WIRE_BROKEN } wire_finish;
 wire_finish wire_finish_of(const char *word);
 
-/* JSON of a server: bytes that are no characters, \u0000, half surrogates and integers over 2^53 are made harmless before
- * the strict reader sees the text. NULL: no JSON even so. */
+/* JSON of a server: bytes that are no characters, \u0000, half surrogates and integers over 2^53 are made harmless
+ * before the strict reader sees the text. NULL: no JSON even so. */
 json *wire_parse(const char *text, size_t length);
 
-/* Takes the error out of a body of a failed request, or out of a body or event of a successful one: "error" an object or a
- * text, {"object":"error","message"}, {"detail"}, {"message"}, {"type":"error"}; `j` may be an array of one (Gemini).
- * false: there is none, and `out` is as it was. */
+/* Takes the error out of a body of a failed request, or out of a body or event of a successful one: "error" an object
+ * or a text, {"object":"error","message"}, {"detail"}, {"message"}, {"type":"error"}; `j` may be an array of one
+ * (Gemini). false: there is none, and `out` is as it was. */
 bool wire_error_of_json(const json *j, bool failed, wire_error *out);
 /* The same from text of any kind; always leaves a message: the first line of text, or the size. */
 void wire_error_of_body(const char *body, size_t length, const char *content_type, int status, wire_error *out);

@@ -1,6 +1,5 @@
-/* A server for tests that answers by a script, in a process of its own: the n-th request gets the n-th answer, later ones
- * the last. What it was asked can be read while it runs.
- */
+/* A server for tests that answers by a script, in a process of its own: the n-th request gets the n-th answer, later
+ * ones the last. What it was asked can be read while it runs. */
 #ifndef KERNWRIGHT_TESTS_SUPPORT_HTTP_H
 #define KERNWRIGHT_TESTS_SUPPORT_HTTP_H
 

@@ -314,8 +314,8 @@ static void openai_stream(void **state)
         "{\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"lo\"},{\"type\":\"thinking\","
         "\"thinking\":"
         "[{\"type\":\"text\",\"text\":\"!\"}]}]},\"finish_reason\":\"stop\"}]}",
-        "{\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120,"
-        "\"prompt_tokens_details\":{\"cached_tokens\":64},\"completion_tokens_details\":{\"reasoning_tokens\":5}}}",
+        ("{\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120,"
+         "\"prompt_tokens_details\":{\"cached_tokens\":64},\"completion_tokens_details\":{\"reasoning_tokens\":5}}}"),
     };
     wire_reply r;
     feed(&dialect_openai, &r, lines, 6);
@@ -344,8 +344,8 @@ static void anthropic_stream(void **state)
 {
     (void)state;
     const char *lines[] = {
-        "{\"type\":\"message_start\",\"message\":{\"model\":\"c\",\"content\":[],\"usage\":{\"input_tokens\":30,"
-        "\"cache_read_input_tokens\":400,\"cache_creation_input_tokens\":50,\"output_tokens\":1}}}",
+        ("{\"type\":\"message_start\",\"message\":{\"model\":\"c\",\"content\":[],\"usage\":{\"input_tokens\":30,"
+         "\"cache_read_input_tokens\":400,\"cache_creation_input_tokens\":50,\"output_tokens\":1}}}"),
         "{\"type\":\"ping\"}",
         "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}",
         "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}",

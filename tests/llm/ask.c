@@ -1,7 +1,6 @@
-/* Asks a real server through openai: and looks at what must hold whatever the model writes: texts come, usage is reported
- * and within the limit, a small limit cuts, and several questions at once are all answered.
- *     ask SPECIFICATION
- */
+/* Asks a real server through openai: and looks at what must hold whatever the model writes: texts come, usage is
+ * reported and within the limit, a small limit cuts, and several questions at once are all answered.     ask
+ * SPECIFICATION  */
 #include "base/clock.h"
 #include "llm/session.h"
 
