@@ -1,5 +1,5 @@
 /* What an answer means: a reply, or the same question again, now or later, in the same form or in another. */
-#include "llm/asker.h"
+#include "llm/asker_internal.h"
 
 #include "base/clock.h"
 #include "base/counter_rng.h"
@@ -9,7 +9,6 @@
 #include "llm/reply_internal.h"
 #include "llm/retry.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +43,6 @@ static void hide_secrets(const endpoint *e, char *text)
             hide(text, value);
     }
 }
-
-static llm_usage usage_of(const asker *a, const question *q);
 
 static int64_t plus(int64_t a, int64_t b)
 {
@@ -178,7 +175,7 @@ static void lower_cap(asker *a, const question *q)
 static bool wait_long(asker *a, question *q, const wire_error *e, int64_t asked_ms, int64_t longest_ns, llm_reply *out)
 {
     int64_t now = clock_now_ns();
-    int waits = q->failures++; /* widens the jitter */
+    int waits = q->waits++; /* widens the jitter */
     q->waits_since_ns = q->waits_since_ns ? q->waits_since_ns : now;
     int64_t wait = (asked_ms > 0 ? asked_ms : 0) + jitter(a, asked_ms >= 0 ? 0 : waits);
     if (now - q->waits_since_ns + wait * 1000000 > longest_ns)
@@ -327,10 +324,12 @@ static char *split_thinking(wire_reply *r)
     return strb_take(&answer);
 }
 
-/* What is said of a reply without text that came in order. */
-static bool no_answer(asker *a, question *q, llm_reply *out)
+/* What is said of a reply without text; `broken`: why it did not end in order, NULL if it did. */
+static bool no_answer(asker *a, question *q, const char *broken, llm_reply *out)
 {
     const wire_reply *r = &q->reply;
+    if (broken)
+        return done(a, q, LLM_NO_ANSWER, text_of("no answer: %s", broken), out);
     bool thought = r->thinking.length > 0 || r->usage.reasoning > 0;
     switch (wire_finish_of(r->finish)) {
     case WIRE_LENGTH:
@@ -363,7 +362,7 @@ static bool answered(asker *a, question *q, const char *broken, llm_reply *out)
     a->cap = fmin(a->e.max_in_flight, a->cap + 1 / a->cap);
     char *text = split_thinking(r);
     if (!text || !*text)
-        no_answer(a, q, out);
+        no_answer(a, q, broken, out);
     else if (broken)
         done(a, q, LLM_CUT, text_of("%s", broken), out);
     else if (finish == WIRE_REFUSED || r->refused)

@@ -1,4 +1,4 @@
-#include "llm/asker.h"
+#include "llm/asker_internal.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

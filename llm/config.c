@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,6 @@ typedef struct dialect_request {
 
 typedef struct dialect {
     const char *name; /* of the provider and in the configuration */
-    const char *doc;
     const char *path; /* behind the base of the URL */
     const char *base; /* of the vendor, asked when no URL is given */
     const char *key_env;

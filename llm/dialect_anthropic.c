@@ -93,7 +93,6 @@ static void whole(wire_reply *r, const json *j)
 }
 
 const dialect dialect_anthropic = {.name = "anthropic",
-                                   .doc = "MODEL[@URL or endpoint]: Anthropic messages",
                                    .path = "/messages",
                                    .base = "https://api.anthropic.com/v1",
                                    .key_env = "ANTHROPIC_API_KEY",

@@ -141,7 +141,6 @@ static void whole(wire_reply *r, const json *j)
 }
 
 const dialect dialect_openai = {.name = "openai",
-                                .doc = "MODEL[@URL or endpoint]: OpenAI-compatible chat completions",
                                 .path = "/chat/completions",
                                 .base = "https://api.openai.com/v1",
                                 .key_env = "OPENAI_API_KEY",

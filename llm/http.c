@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define LOOK_MS 100 /* how often limits and Ctrl-C are looked at */
 
@@ -82,6 +83,19 @@ int64_t http_date(const char *text)
     return t == (time_t)-1 ? -1 : (int64_t)t;
 }
 
+/* Where systems keep their trusted certificates; libcurl knows only the place of the system that it was built for, which
+ * need not be this one. */
+static const char *system_ca(void)
+{
+    static const char *const places[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                                         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (access(places[i], R_OK) == 0)
+            return places[i];
+    }
+    return NULL;
+}
+
 /* The command-line tool reads these variables, the library does not. */
 const char *http_ca_file(const char *configured, const char **from)
 {
@@ -95,8 +109,8 @@ const char *http_ca_file(const char *configured, const char **from)
         if (value && *value)
             return value;
     }
-    *from = "the system";
-    return NULL;
+    *from = "the system's";
+    return system_ca();
 }
 
 /* "NAME: VALUE" into `out` if the line is of this name. */

@@ -78,7 +78,7 @@ void http_content_came(http_transfer *t);
 bool http_poll(http *h, int64_t timeout_ms, http_result *out);
 size_t http_in_flight(const http *h);
 
-/* The file of trusted certificates that would be used, and where its name comes from; NULL: the system's. */
+/* The file of trusted certificates that is used, and where its name comes from; NULL: whatever libcurl was built with. */
 const char *http_ca_file(const char *configured, const char **from);
 /* Seconds since 1970 of a date in one of HTTP's forms; -1 if it is none. */
 int64_t http_date(const char *text);

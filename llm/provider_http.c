@@ -1,6 +1,6 @@
 /* openai: and anthropic:, over HTTP. A question waits for its turn, is sent, perhaps sent again, and becomes a reply.
  * */
-#include "llm/asker.h"
+#include "llm/asker_internal.h"
 #include "llm/provider_internal.h"
 
 #include "base/clock.h"

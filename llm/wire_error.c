@@ -214,6 +214,12 @@ static bool says(const wire_error *e, const char *const *phrases)
     return false;
 }
 
+/* Of this request, not of the server's state; without a code it may be one. */
+static bool is_refusal(const wire_error *e)
+{
+    return e->status == 400 || e->status == 422 || e->status == 0;
+}
+
 static bool is_overflow(const wire_error *e)
 {
     static const char *const always[] = {"context_length_exceeded", "exceed_context_size", "request too large",
@@ -234,7 +240,7 @@ static bool is_overflow(const wire_error *e)
                                           NULL};
     if (e->status == 413 || says(e, always))
         return true;
-    return (e->status == 400 || e->status == 422 || e->status == 500) && says(e, phrases);
+    return (is_refusal(e) || e->status == 500) && says(e, phrases);
 }
 
 static bool is_spent(const wire_error *e, int64_t wait_ms)
@@ -270,7 +276,7 @@ wire_verdict wire_judge(const wire_error *e, int64_t wait_ms)
         return WIRE_STOP;
     if (e->status == 403)
         return says(e, this_prompt) ? WIRE_BAD_REQUEST : WIRE_STOP;
-    if ((e->status == 400 || e->status == 422) && (says(e, bad_key) || is_unknown_model(e)))
+    if (is_refusal(e) && (says(e, bad_key) || is_unknown_model(e)))
         return WIRE_STOP;
     if (e->status != 0 && !retry_status(e->status))
         return WIRE_BAD_REQUEST;
@@ -300,7 +306,7 @@ bool wire_refuses_field(const wire_error *e, const char *field)
                                           "instead",
                                           "cannot both",
                                           NULL};
-    if (e->status != 400 && e->status != 422)
+    if (!is_refusal(e))
         return false;
     return (strcmp(e->param, field) == 0 || strstr(e->message, field)) && says(e, as_such);
 }
@@ -314,5 +320,5 @@ bool wire_refuses_system(const wire_error *e)
                                           "roles must alternate",
                                           "only user and assistant roles",
                                           NULL};
-    return (e->status == 400 || e->status == 422 || e->status == 500) && says(e, phrases);
+    return (is_refusal(e) || e->status == 500) && says(e, phrases);
 }

@@ -216,8 +216,8 @@ static void certificates(void **state)
     const char *from;
     unsetenv("CURL_CA_BUNDLE");
     unsetenv("SSL_CERT_FILE");
-    assert_null(http_ca_file(NULL, &from));
-    assert_string_equal(from, "the system");
+    http_ca_file(NULL, &from);
+    assert_string_equal(from, "the system's");
     setenv("SSL_CERT_FILE", "b", 1);
     assert_string_equal(http_ca_file(NULL, &from), "b");
     setenv("CURL_CA_BUNDLE", "a", 1);

@@ -136,6 +136,18 @@ static void check(const char *bytes, llm_status status, const char *text, const 
     check_dialect("openai", bytes, status, text, says);
 }
 
+static void write_config(const char *format)
+{
+    strb text = STRB_INIT;
+    char *config = fs_join(folder, "config.json");
+    const char *place = strstr(format, "URL");
+    strb_printf(&text, "%.*s%s%s", (int)(place - format), format, server.url, place + 3);
+    assert_int_equal(fs_write(config, strb_text(&text), text.length, NULL), KW_OK);
+    setenv("KERNWRIGHT_LLM_CONFIG", config, 1);
+    strb_clear(&text);
+    free(config);
+}
+
 /* ---- replies ---- */
 
 static void streams(void **state)
@@ -545,11 +557,7 @@ static void http2_resets(void **state)
     const http_answer reset = {.bytes = frames, .length = sizeof frames - 1, .then = THEN_HOLD};
     const http_answer script[] = {reset, reset, {.bytes = answer_stream(GOOD)}};
     server_start(&server, script, 3);
-    char *config = fs_join(folder, "config.json");
-    strb text = STRB_INIT;
-    strb_printf(&text, "{\"endpoints\":{\"h2\":{\"url\":\"%s\",\"http_version\":\"2\"}}}", server.url);
-    assert_int_equal(fs_write(config, strb_text(&text), text.length, NULL), KW_OK);
-    setenv("KERNWRIGHT_LLM_CONFIG", config, 1);
+    write_config("{\"endpoints\":{\"h2\":{\"url\":\"URL\",\"http_version\":\"2\"}}}");
     llm_session *s = open_at("openai:m@h2", &o, NULL);
     llm_reply r = ask(s);
     assert_int_equal(r.tries, 3);
@@ -558,8 +566,6 @@ static void http2_resets(void **state)
     assert_non_null(strstr(server_request(&server, 0), "PRI * HTTP/2"));
     assert_non_null(strstr(server_request(&server, 2), "HTTP/1.1\r\n"));
     server_stop(&server);
-    strb_clear(&text);
-    free(config);
 }
 
 static void through_a_proxy(void **state)
@@ -655,6 +661,96 @@ static void closes_at_once(void **state)
     server_stop(&server);
 }
 
+/* ---- tokens and money ---- */
+
+/* A try that failed on the way is charged beside the one that did not. */
+static void failed_tries_cost(void **state)
+{
+    (void)state;
+    const provider_options o = quick();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") USAGE "data: {\"error\":{\"message\":\"died\",\"code\":500}}\n\n")},
+        {.bytes = answer_stream(GOOD)}};
+    server_start(&server, script, 2);
+    write_config("{\"endpoints\":{\"here\":{\"url\":\"URL\",\"price\":{\"input\":1e6,\"output\":1e7}}}}");
+    llm_session_options so = {.provider = o, .spec = "openai:m@here", .max_cost = 1000};
+    llm_session *s;
+    assert_int_equal(llm_session_open(&so, &s, NULL), KW_OK);
+    llm_reply r = ask(s);
+    assert_int_equal(r.usage.input, 22);
+    assert_int_equal(r.usage.output, 6);
+    assert_true(fabs(r.cost - 82) < 1e-6);
+    expect(&r, LLM_OK, "Hello", NULL);
+    assert_true(fabs(llm_session_totals(s).cost - 82) < 1e-6);
+    assert_int_equal(llm_session_totals(s).unpriced, 0);
+    llm_session_close(s);
+    so.spec = "openai:m@http://127.0.0.1:1"; /* no price: no limit in money */
+    kw_error err = {0};
+    assert_int_equal(llm_session_open(&so, &s, &err), KW_BAD_INPUT);
+    assert_non_null(strstr(err.message, "price is not known"));
+    server_stop(&server);
+}
+
+/* Three bytes a token at first; this model packs six into one, and says so. */
+static void learns_tokens(void **state)
+{
+    (void)state;
+    const provider_options o = quick();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") FINISH("stop") "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,"
+                                                          "\"completion_tokens\":1}}\n\n" DONE)}};
+    server_start(&server, script, 1);
+    char spec[128], prompt[6001];
+    memset(prompt, 'x', 6000);
+    prompt[6000] = 0;
+    snprintf(spec, sizeof spec, "openai:m@%s", server.url);
+    llm_session *s = open_at(spec, &o, NULL);
+    assert_true(llm_bytes_per_token(s) == 3);
+    for (int i = 0; i < 8; i++) {
+        llm_request q = question(i);
+        q.prompt = prompt;
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+        llm_reply r = next(s);
+        expect(&r, LLM_OK, "a", NULL);
+    }
+    assert_true(llm_bytes_per_token(s) > 5.5 && llm_bytes_per_token(s) < 6.1);
+    llm_session_close(s);
+    server_stop(&server);
+}
+
+static bool holds(const char *path, const char *what);
+
+/* 60,000 bytes cannot be 1,000 tokens: the server dropped a part of the prompt, and nobody else would say so. */
+static void warns_of_cut_prompts(void **state)
+{
+    (void)state;
+    const provider_options o = quick();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") FINISH("stop") "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,"
+                                                          "\"completion_tokens\":1}}\n\n" DONE)}};
+    server_start(&server, script, 1);
+    char spec[128], *prompt = mem_calloc(1, 60001), *log = fs_join(folder, "log");
+    memset(prompt, 'x', 60000);
+    snprintf(spec, sizeof spec, "openai:m@%s", server.url);
+    llm_session *s = open_at(spec, &o, NULL);
+    int file = open(log, O_WRONLY | O_CREAT, 0600), old = dup(2);
+    dup2(file, 2);
+    llm_request q = question(1);
+    q.prompt = prompt;
+    assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    llm_reply r = next(s);
+    dup2(old, 2);
+    close(old);
+    close(file);
+    expect(&r, LLM_OK, "a", NULL);
+    assert_true(holds(log, "context is too short"));
+    assert_true(llm_bytes_per_token(s) == 3); /* nothing is learnt from it */
+    llm_session_close(s);
+    server_stop(&server);
+    free(prompt);
+    free(log);
+}
+
 /* ---- certificates ---- */
 
 static bool make_certificate(const char *key, const char *cert)
@@ -719,7 +815,7 @@ static void certificates(void **state)
     llm_reply r = ask(s);
     assert_int_equal(r.tries, 1);
     assert_non_null(strstr(r.detail, "certificate"));
-    expect(&r, LLM_STOPPED, NULL, "trusted certificates: the system");
+    expect(&r, LLM_STOPPED, NULL, "trusted certificates: the system's");
     llm_session_close(s);
     /* The certificate is good once its file is named, and the server is heard; it says the lines backwards. */
     const char *variables[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
@@ -802,12 +898,13 @@ static void key_stays_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(streams),      TEST(drips),           TEST(whole_replies),     TEST(anthropic_streams),
-        TEST(cut_replies),  TEST(no_answers),      TEST(huge_reply),        TEST(thinking_is_kept_apart),
-        TEST(gives_up),     TEST(honours_a_wait),  TEST(other_forms),       TEST(waits_and_asks_again),
-        TEST(unreachable),  TEST(limits),          TEST(dead_connection),   TEST(long_waits_and_redirections),
-        TEST(http2_resets), TEST(through_a_proxy), TEST(several_in_flight), TEST(waits_for_the_model),
-        TEST(burst_of_429), TEST(closes_at_once),  TEST(certificates),      TEST(key_stays_secret),
+        TEST(streams),           TEST(drips),           TEST(whole_replies),        TEST(anthropic_streams),
+        TEST(cut_replies),       TEST(no_answers),      TEST(huge_reply),           TEST(thinking_is_kept_apart),
+        TEST(gives_up),          TEST(honours_a_wait),  TEST(other_forms),          TEST(waits_and_asks_again),
+        TEST(unreachable),       TEST(limits),          TEST(dead_connection),      TEST(long_waits_and_redirections),
+        TEST(http2_resets),      TEST(through_a_proxy), TEST(several_in_flight),    TEST(waits_for_the_model),
+        TEST(failed_tries_cost), TEST(learns_tokens),   TEST(warns_of_cut_prompts), TEST(burst_of_429),
+        TEST(closes_at_once),    TEST(certificates),    TEST(key_stays_secret),
     };
     return cmocka_run_group_tests_name("llm_http", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* The HTTP providers from inside: questions at one endpoint, with what was learnt about it. */
-#ifndef KERNWRIGHT_LLM_ASKER_H
-#define KERNWRIGHT_LLM_ASKER_H
+#ifndef KERNWRIGHT_LLM_ASKER_INTERNAL_H
+#define KERNWRIGHT_LLM_ASKER_INTERNAL_H
 
 #include "llm/config.h"
 #include "llm/exchange.h"
@@ -29,7 +29,7 @@ typedef struct question {
     int64_t first_ns;        /* of the first try; 0 */
     int64_t not_before_ns;
     int64_t waits_since_ns;    /* rate limit or loading; 0: not */
-    int sent, failures, mends; /* requests; those that count against max_tries; those sent anew in another form */
+    int sent, failures, waits, mends; /* requests; those that count as tries; that waited long; in another form */
     bool fresh, was_dead;
     asker_traits traits; /* as sent */
     /* the answer so far */
