@@ -289,16 +289,11 @@ static bool connection_failed(asker *a, question *q, const http_result *r, llm_r
             a->e.version = HTTP_1_1;
         }
         break;
-    case HTTP_BROKEN:
-        if (r->reused && !q->was_dead) {
-            q->was_dead = q->fresh = true;
-            return again(q, 0);
-        }
-        break;
     case HTTP_LATE:
         return try_later(a, q, 0, a->max_tries < MAX_LATE_TRIES ? a->max_tries : MAX_LATE_TRIES,
                          text_of("%s: %s", a->e.url, r->error), r->status > 0, out);
     case HTTP_COMPLETE:
+    case HTTP_BROKEN:
     case HTTP_REFUSED:
     case HTTP_NO_NAME:
         break;

@@ -28,10 +28,10 @@ typedef struct question {
     http_transfer *transfer; /* NULL: waits */
     int64_t first_ns;        /* of the first try; 0 */
     int64_t not_before_ns;
-    int64_t waits_since_ns;    /* rate limit or loading; 0: not */
+    int64_t waits_since_ns;           /* rate limit or loading; 0: not */
     int sent, failures, waits, mends; /* requests; those that count as tries; that waited long; in another form */
-    bool fresh, was_dead;
-    asker_traits traits; /* as sent */
+    bool fresh;                       /* on a connection of its own */
+    asker_traits traits;              /* as sent */
     /* the answer so far */
     body_kind kind;
     strb body; /* of what is no stream */

@@ -279,16 +279,13 @@ static void say(http_transfer *t, CURLcode code)
 static void finish(http_transfer *t, CURLcode code, http_result *out)
 {
     http_result *r = &t->result;
-    long status = 0, connects = 1;
+    long status = 0;
     if (code == CURLE_WRITE_ERROR && t->wanted_end)
         code = CURLE_OK;
-    if (t->easy) {
+    if (t->easy)
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
-    }
     r->status = (int)status;
     r->end = kind_of(code);
-    r->reused = r->end == HTTP_BROKEN && connects == 0 && status == 0 && r->bytes == 0;
     if (r->end != HTTP_COMPLETE)
         say(t, code);
     *out = *r;

@@ -58,7 +58,6 @@ typedef struct http_result {
     void *user; /* the request's */
     http_end end;
     int status;      /* 0: none came */
-    bool reused;     /* broken before the first byte on a connection that had served before: it was dead */
     size_t bytes;    /* of the body */
     char error[512]; /* what happened, unless HTTP_COMPLETE; for HTTP_LATE it names the limit */
     char content_type[128];
@@ -70,7 +69,7 @@ typedef struct http_result {
 kw_code http_open(http **out, kw_error *err);
 /* Ends what is in flight, without waiting for anybody. NULL is fine. */
 void http_close(http *h);
-/* Copies what it keeps. NULL never. A request that cannot even be begun gives a result at the next http_poll. */
+/* Copies what it keeps. NULL never. A connection that was kept and has died is replaced at once (libcurl does). A request that cannot even be begun gives a result at the next http_poll. */
 http_transfer *http_start(http *h, const http_request *q);
 /* Content came: the limit without content begins anew. To be called within body_part. */
 void http_content_came(http_transfer *t);

@@ -30,7 +30,8 @@
 
 /* Shared with the server and its connections. */
 struct server_log {
-    atomic_size_t asked, open, most_open;
+    atomic_size_t asked, busy;
+    size_t busy_at[MAX_REQUESTS];
     char text[MAX_REQUESTS][MAX_REQUEST];
 };
 
@@ -110,17 +111,27 @@ static bool send_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-static bool send_answer(int fd, const http_answer *a)
+/* Busy until the last piece: what the client does when it has that is none of this answer. */
+static bool send_answer(int fd, const http_answer *a, struct server_log *log)
 {
+    bool counted = true;
+    size_t sent = 0;
     size_t length = a->length ? a->length : a->bytes ? strlen(a->bytes) : 0, piece = a->piece ? a->piece : length;
     for (size_t at = 0; at < length; at += piece) {
         size_t n = length - at < piece ? length - at : piece;
+        if (at + n == length && counted) {
+            atomic_fetch_sub(&log->busy, 1);
+            counted = false;
+        }
         if (!send_all(fd, a->bytes + at, n))
-            return false;
+            break;
         if (a->pause_ms)
             nap(a->pause_ms);
+        sent = at + n;
     }
-    return true;
+    if (counted)
+        atomic_fetch_sub(&log->busy, 1);
+    return sent == length;
 }
 
 static void wait_for_client(int fd)
@@ -166,21 +177,19 @@ static bool after(int fd, const http_answer *a)
 
 static void serve(int fd, struct server_log *log, const http_answer *script, size_t n)
 {
-    size_t open = atomic_fetch_add(&log->open, 1) + 1, most = atomic_load(&log->most_open);
-    while (open > most && !atomic_compare_exchange_weak(&log->most_open, &most, open))
-        ;
     strb request = STRB_INIT;
     while (read_request(fd, &request)) {
-        size_t i = atomic_fetch_add(&log->asked, 1);
+        size_t i = atomic_fetch_add(&log->asked, 1), busy = atomic_fetch_add(&log->busy, 1) + 1;
+        if (i < MAX_REQUESTS)
+            log->busy_at[i] = busy;
         if (i < MAX_REQUESTS)
             snprintf(log->text[i], MAX_REQUEST, "%s", strb_text(&request));
         strb_reset(&request);
         const http_answer *a = &script[i < n ? i : n - 1];
-        if (!send_answer(fd, a) || !after(fd, a))
+        if (!send_answer(fd, a, log) || !after(fd, a))
             break;
     }
     close(fd);
-    atomic_fetch_sub(&log->open, 1);
 }
 
 static void accept_all(int listener, struct server_log *log, const http_answer *script, size_t n)
@@ -240,7 +249,7 @@ const char *server_request(const test_server *s, size_t i)
     return i < MAX_REQUESTS ? s->log->text[i] : "";
 }
 
-size_t server_most_at_once(const test_server *s)
+size_t server_busy_at(const test_server *s, size_t i)
 {
-    return atomic_load(&s->log->most_open);
+    return i < MAX_REQUESTS ? s->log->busy_at[i] : 0;
 }

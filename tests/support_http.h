@@ -36,7 +36,8 @@ void server_start(test_server *s, const http_answer *script, size_t n);
 void server_stop(test_server *s);
 size_t server_asked(const test_server *s);                  /* requests so far */
 const char *server_request(const test_server *s, size_t i); /* the i-th, headers and body; "" if there is none */
-size_t server_most_at_once(const test_server *s);           /* connections that were open at a time */
+/* How many answers were being given when the i-th request came, it included. */
+size_t server_busy_at(const test_server *s, size_t i);
 
 /* The texts of answers; valid until server_texts_free. */
 const char *answer_plain(int status, const char *headers, const char *content_type, const char *body);

@@ -51,6 +51,7 @@ static void events(void **state)
     check_events("data: a\r\n\r\ndata: b\r\rdata: c\n\r\ndata: d\r\n\n", "[|a][|b][|c][|d]");
     check_events(": comment\n\n: OPENROUTER PROCESSING\n\nevent: x\nid: 7\nretry: 10\nfoo\ndata: a\n\n", "[x|a]");
     check_events("data: a\ndata:\ndata:  b\n\n", "[|a\n\n b]");
+    check_events("data: a\r\ndata: b\r\n\r\n", "[|a\nb]");
     check_events("event: lonely\n\ndata: a\n\n", "[|a]"); /* a name without data is no event, and does not stay */
     check_events("\xef\xbb\xbf"
                  "data: \xc3\xa9\xf0\x9f\x98\x80\n\n",
