@@ -112,6 +112,7 @@ static llm_usage usage_of(const asker *a, const question *q)
     }
     if (u.output < 0) {
         u.output = tokens_estimate(&a->ratio, q->reply.text.length + q->reply.thinking.length);
+        u.output = u.output < q->max_tokens ? u.output : q->max_tokens;
         u.estimated = true;
     }
     return u;
@@ -375,6 +376,9 @@ static bool answered(asker *a, question *q, const char *broken, llm_reply *out)
 static bool not_a_reply(asker *a, question *q, const http_result *r, llm_reply *out)
 {
     wire_error e;
+    /* Some servers say 200 before they look at the request, and then can only hang up. Asked for a whole reply they say
+     * what is wrong. */
+    q->whole = true;
     if (q->kind == BODY_STREAM || q->kind == BODY_UNKNOWN)
         return try_later(a, q, 0, a->max_tries, text_of("%s: the reply ended before it began", a->e.url), true, out);
     wire_error_of_body(strb_text(&q->body), q->body.length, r->content_type, 0, &e);
@@ -407,5 +411,7 @@ bool asker_ended(asker *a, question *q, const http_result *r, llm_reply *out)
         return answered(a, q, "longer than 16 MiB", out);
     if (q->reply.text.length > 0)
         return answered(a, q, r->end == HTTP_COMPLETE ? "the stream ended before the reply was done" : r->error, out);
-    return r->end == HTTP_COMPLETE ? not_a_reply(a, q, r, out) : connection_failed(a, q, r, out);
+    if (r->end == HTTP_COMPLETE || (r->end == HTTP_BROKEN && q->reply.thinking.length == 0))
+        return not_a_reply(a, q, r, out);
+    return connection_failed(a, q, r, out);
 }

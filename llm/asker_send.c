@@ -119,7 +119,7 @@ static void body_of(asker *a, question *q, strb *out)
                          .max_tokens = q->max_tokens,
                          .max_tokens_field = t->max_tokens_field,
                          .temperature = t->no_temperature ? NAN : a->temperature,
-                         .stream = a->e.stream,
+                         .stream = a->e.stream && !q->whole,
                          .ask_usage = !t->no_usage,
                          .fold_system = t->fold_system,
                          .extra = a->e.extra};

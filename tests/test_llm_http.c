@@ -258,6 +258,18 @@ static void cut_replies(void **state)
     assert_int_equal(r.tries, 2);
     expect(&r, LLM_OK, "Hello", NULL);
     server_stop(&server);
+    /* a server that says 200 first and then fails can only hang up; asked for a whole reply it says why */
+    const char *cut_chunks = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const http_answer late_error[] = {
+        {.bytes = cut_chunks},
+        {.bytes = answer_plain(500, "", JSON_TYPE,
+                               "{\"error\":{\"message\":\"Requested tokens (15020) exceed context "
+                               "window of 2048\",\"type\":\"internal_server_error\"}}")}};
+    r = ask_script("openai", late_error, 2, &o);
+    expect(&r, LLM_FAILED, NULL, "context overflow");
+    assert_non_null(strstr(server_request(&server, 0), "\"stream\":true"));
+    assert_null(strstr(server_request(&server, 1), "\"stream"));
+    server_stop(&server);
     /* [DONE], and the socket stays open */
     const http_answer open_end[] = {{.bytes = answer_stream(GOOD), .then = THEN_HOLD}};
     r = ask_script("openai", open_end, 1, &o);

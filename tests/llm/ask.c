@@ -1,6 +1,9 @@
 /* Asks a real server through openai: and looks at what must hold whatever the model writes: texts come, usage is
- * reported and within the limit, a small limit cuts, and several questions at once are all answered.     ask
- * SPECIFICATION  */
+ * reported and within the limit, a small limit cuts, several questions at once are all answered, and a prompt that is
+ * too long is known for one.
+ *     ask SPECIFICATION [reported]
+ * With "reported", estimated counts of tokens are a failure.
+ */
 #include "base/clock.h"
 #include "llm/session.h"
 
@@ -13,6 +16,7 @@
 #define AT_ONCE 4
 
 static int failures;
+static bool want_reported;
 
 static void expect(bool holds, const char *what, const llm_reply *r)
 {
@@ -60,6 +64,7 @@ static void check(const llm_reply *r, int64_t max_tokens)
     expect(r->status <= LLM_CUT, "no reply", r);
     expect(r->text && *r->text, "no text", r);
     expect(r->usage.input > 0 && r->usage.output > 0, "no usage", r);
+    expect(!want_reported || !r->usage.estimated, "usage is estimated", r);
     expect(r->usage.output <= max_tokens, "more tokens than allowed", r);
     if (strcmp(r->key, "generate-000001") == 0)
         expect(r->status == LLM_CUT, "a limit of 8 tokens did not cut", r);
@@ -68,9 +73,29 @@ static void check(const llm_reply *r, int64_t max_tokens)
            (long long)r->ms, r->text ? r->text : "");
 }
 
+/* A prompt that no small context holds: the server's own words for that must be understood. */
+static void check_overflow(llm_session *s)
+{
+    strb prompt = STRB_INIT;
+    kw_error err = {0};
+    llm_reply r;
+    for (int i = 0; i < 5000; i++)
+        strb_add(&prompt, "word and word ");
+    if (submit(s, "generate-000100", strb_text(&prompt), 16, &err) == KW_OK && llm_poll(s, PATIENCE_MS, &r)) {
+        expect(r.status == LLM_FAILED && r.detail && strncmp(r.detail, "context overflow", 16) == 0,
+               "a prompt that is too long is not seen as such", &r);
+        printf("%s: %s: %.100s\n", r.key, llm_status_name(r.status), r.detail ? r.detail : "");
+        llm_reply_clear(&r);
+    } else {
+        failures++;
+    }
+    strb_clear(&prompt);
+}
+
 int main(int argc, char **argv)
 {
     llm_session_options o = {.provider = {.temperature = NAN}, .spec = argc > 1 ? argv[1] : ""};
+    want_reported = argc > 2 && strcmp(argv[2], "reported") == 0;
     llm_session *s = open_when_ready(&o);
     if (!s) {
         fprintf(stderr, "check-llm: the server does not answer\n");
@@ -99,6 +124,7 @@ int main(int argc, char **argv)
         check(&r, limits[n > 0 ? n - 1 : 0]);
         llm_reply_clear(&r);
     }
+    check_overflow(s);
     double each = llm_bytes_per_token(s);
     llm_session_close(s);
     printf("check-llm: replies=%d failures=%d bytes_per_token=%.2f\n", AT_ONCE, failures, each);

@@ -24,7 +24,12 @@ free_port() {
 }
 
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
+end_server() {
+    [ -z "$server" ] && return
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+}
+trap end_server EXIT
 
 if [ -z "${PORT:-}" ]; then
     install_server
@@ -37,4 +42,14 @@ if [ -z "${PORT:-}" ]; then
     server=$!
 fi
 say "server on port $PORT, its log in $log"
-"$BUILD/tests/llm/ask" "openai:smollm2@http://127.0.0.1:$PORT" || { tail -n 20 "$log" >&2; exit 1; }
+# Once as a stream and once whole: this server counts its tokens in whole replies only. An address that the configuration
+# has gets its settings: the other name of this machine is none of its.
+KERNWRIGHT_LLM_CONFIG=$BUILD/check-llm.json
+export KERNWRIGHT_LLM_CONFIG
+cat >"$KERNWRIGHT_LLM_CONFIG" <<END
+{"endpoints": {"whole": {"url": "http://127.0.0.1:$PORT", "auth": "none", "stream": false}}}
+END
+{
+    "$BUILD/tests/llm/ask" "openai:smollm2@http://localhost:$PORT/v1/" &&
+        "$BUILD/tests/llm/ask" openai:smollm2@whole reported
+} || { tail -n 20 "$log" >&2; exit 1; }
