@@ -48,7 +48,7 @@ static const row *fetch(rows *m, uint32_t operand, int which)
     } \
     break
 /* Where the quotient or remainder needs no care. */
-#define DIVIDE(result) EACH(bad |= x < 0 || y <= 0; y = y > 0 ? y : 1; to[i] = result)
+#define DIVIDE(result) EACH(bad |= x < 0 || y <= 0; y = y > 0 ? y : 1; to[i] = (result))
 
 static bool apply(uint16_t op, const row *a, const row *b, row *out, size_t n)
 {
