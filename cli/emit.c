@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "tuner/dispatch.h"
+#include "tuner/problem_kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,18 @@ static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
     return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
 }
 
+/* A task, or the one that a problem file states. */
+static kw_code load_task(const char *name, task **t, kw_error *err)
+{
+    template *p = NULL;
+    task_shape shape;
+    if (!problem_is_file(name))
+        return task_load(name, t, err);
+    kw_code code = problem_kernel_load(name, t, &p, &shape, err);
+    template_free(p);
+    return code;
+}
+
 static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 {
     task *t = NULL;
@@ -32,7 +45,7 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     strb text = STRB_INIT;
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
-    kw_code code = task_load(task_name, &t, err);
+    kw_code code = load_task(task_name, &t, err);
     if (code == KW_OK)
         code = task_types_parse(t, c->type, &types, err);
     if (code == KW_OK)
