@@ -294,11 +294,11 @@ static kw_code sidecar_json(maker *m, const char *name, json *j)
     const char *lang = json_text(json_get(m->kernel, "Language"));
     const char *file = json_text(json_get(m->kernel, "KernelFile"));
     const json *options = json_get(m->kernel, "CompilerOptions");
-    json *sources = json_new_array(), *launches = json_new_array();
     if (!lang || (strcmp(lang, "OpenCL") != 0 && strcmp(lang, "CUDA") != 0))
         return refuse(m, "\"Language\" must be OpenCL or CUDA", "");
     if (!file)
         return refuse(m, "no \"KernelFile\"", "");
+    json *sources = json_new_array(), *launches = json_new_array();
     json_append(sources, json_new_string(file));
     json_set_string(j, "task", name);
     json_set_string(j, "language", strcmp(lang, "CUDA") == 0 ? "cuda" : "opencl");
