@@ -1,8 +1,8 @@
 /* A problem file (T1) with its kernel, as a task and a template: what other tuners state can be tuned as it is.
  *
- * The kernel file lies beside the problem file and gets the parameters as macros. Arguments: Vector (a tensor of so many
- * elements, filled at random; Constant fills are not kept), Scalar (a constant), Local. There is no reference, so results are
- * unverified, and one shape: the problem's own. docs/formats.md has what is taken from where.
+ * The kernel file lies beside the problem file and gets the parameters as macros. Arguments: Vector (a tensor of so
+ * many elements, filled at random; Constant fills are not kept), Scalar (a constant), Local. There is no reference, so
+ * results are unverified, and one shape: the problem's own. docs/formats.md has what is taken from where.
  */
 #ifndef KERNWRIGHT_TUNER_PROBLEM_KERNEL_H
 #define KERNWRIGHT_TUNER_PROBLEM_KERNEL_H
