@@ -224,5 +224,10 @@ static bool ask(void *state, uint32_t *config)
     return true;
 }
 
-const strategy_ops strategy_local = {
-    "local", "changes one parameter of the best so far, guided by what was measured nearby", start, ask, tell, stop};
+const strategy_ops strategy_local = {.name = "local",
+                                     .doc =
+                                         "changes one parameter of the best so far, guided by what was measured nearby",
+                                     .start = start,
+                                     .ask = ask,
+                                     .tell = tell,
+                                     .stop = stop};
