@@ -100,7 +100,7 @@ static void witness_tell(void *state, const uint32_t *config, bool ok, double ti
     assert_true(ok ? time_ns >= 500000 && time_ns < 1e7 : time_ns == 0);
 }
 
-static const strategy_ops strategy_witness = {"witness", "", witness_start, witness_ask, witness_tell, free};
+static const strategy_ops strategy_witness = {"witness", "", witness_start, witness_ask, witness_tell, free, NULL};
 
 static void test_view(void **state)
 {

@@ -37,6 +37,7 @@ const model_settings model_default_settings = {
     .elites = 5,
     .bend = 1.5,
     .tail = 0.5,
+    .explore = 4,
     .fail_reach = 1.5,
     .gp = &gp_default_prior,
 };
@@ -64,6 +65,8 @@ struct model_search {
     /* knowledge from elsewhere */
     model_prior *prior;
     size_t prior_next;
+    size_t turn;
+    size_t *first_value, n_values; /* of each parameter, in counts of values */
     double trust;
 };
 
@@ -76,8 +79,12 @@ model_search *model_search_start(const space *s, const strategy_options *o, cons
     moves_init(&x->moves, s, o->seed, STREAM);
     size_t n = space_params(s);
     size_t *n_values = mem_calloc(n, sizeof *n_values);
-    for (size_t i = 0; i < n; i++)
+    x->first_value = mem_calloc(n, sizeof *x->first_value);
+    for (size_t i = 0; i < n; i++) {
         n_values[i] = space_param_at(s, i)->n_values;
+        x->first_value[i] = x->n_values;
+        x->n_values += n_values[i];
+    }
     x->gp = gp_new(n, n_values, settings->gp);
     free(n_values);
     x->best_at = SIZE_MAX;
@@ -92,6 +99,7 @@ void model_search_stop(void *m)
     gp_free(x->gp);
     model_prior_free(x->prior);
     free(x->modelled);
+    free(x->first_value);
     free(x->is_modelled);
     free(x->y);
     free(x->pool);
@@ -207,10 +215,28 @@ static void weigh_prior(model_search *x)
     x->trust = fmin(fmax((oy + ridge * TRUST) / (oo + ridge), 0), 1.2);
 }
 
+static double anchor_median(model_search *x)
+{
+    double t[64];
+    size_t n = 0;
+    for (size_t i = 0; i < x->seen.n && n < 64 && (n < 3 || i < (size_t)x->settings.anchor); i++)
+        if (x->seen.items[i].state == OBSERVATION_OK)
+            t[n++] = x->seen.items[i].log_time;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            if (t[j] < t[i]) {
+                double q = t[i];
+                t[i] = t[j];
+                t[j] = q;
+            }
+    return t[n / 2];
+}
+
 static void scale_targets(model_search *x)
 {
     double n = 0, sum = 0, squares = 0;
-    x->bend = x->settings.bend * (observations_median(&x->seen) - x->seen.items[x->seen.best].log_time) + 1e-9;
+    x->bend = x->settings.bend * (x->settings.anchor ? anchor_median(x) : observations_median(&x->seen)) + 1e-9;
+    x->bend -= x->settings.bend * x->seen.items[x->seen.best].log_time;
     if (x->prior)
         weigh_prior(x);
     for (size_t i = 0; i < x->seen.n; i++) {
@@ -423,7 +449,38 @@ static double expected_improvement(double least, double mean, double sd)
     return sd * (z * gsl_cdf_ugaussian_P(z) + gsl_ran_ugaussian_pdf(z));
 }
 
-static bool propose_best(model_search *x, uint32_t *config)
+/* How often the parameters' values were measured: of each, by moves. */
+static void count_values(const model_search *x, size_t *counts)
+{
+    for (size_t i = 0; i < x->seen.n; i++)
+        for (size_t p = 0; p < x->seen.n_params; p++)
+            counts[x->first_value[p] + observations_config(&x->seen, i)[p]]++;
+}
+
+/* Of the candidates that have the least measured value of any parameter, the one with the least predicted time. */
+static size_t choose_novel(model_search *x)
+{
+    size_t *counts = mem_calloc(x->n_values, sizeof *counts), rarest = SIZE_MAX, best = SIZE_MAX;
+    double least = INFINITY;
+    count_values(x, counts);
+    for (size_t j = 0; j < x->m; j++) {
+        const uint32_t *config = x->pool + j * x->seen.n_params;
+        size_t count = SIZE_MAX;
+        for (size_t p = 0; p < x->seen.n_params; p++)
+            if (counts[x->first_value[p] + config[p]] < count)
+                count = counts[x->first_value[p] + config[p]];
+        double mean = x->mu[j] + x->trust * x->offset[j] / x->sd;
+        if (x->gone[j] || count > rarest || (count == rarest && mean >= least) || observations_has(&x->seen, config))
+            continue;
+        rarest = count;
+        least = mean;
+        best = j;
+    }
+    free(counts);
+    return best;
+}
+
+static size_t choose_best(model_search *x)
 {
     double least = least_target(x), most = -1;
     size_t best = SIZE_MAX;
@@ -438,6 +495,13 @@ static bool propose_best(model_search *x, uint32_t *config)
             best = j;
         }
     }
+    return best;
+}
+
+static bool propose_candidate(model_search *x, uint32_t *config)
+{
+    bool novel = x->settings.explore > 0 && ++x->turn % x->settings.explore == 0;
+    size_t best = novel ? choose_novel(x) : choose_best(x);
     if (best == SIZE_MAX)
         return false;
     memcpy(config, x->pool + best * x->seen.n_params, x->seen.n_params * sizeof *config);
@@ -455,7 +519,7 @@ bool model_search_ask(void *m, uint32_t *config)
         return false;
     if (x->seen.n >= x->settings.design && x->seen.n_ok >= LEAST_OK) {
         update(x);
-        return propose_best(x, config);
+        return propose_candidate(x, config);
     }
     if (!propose_known(x, config) && !propose_far(x, config))
         return false;

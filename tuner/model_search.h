@@ -11,12 +11,14 @@
 #include "tuner/strategy.h"
 
 typedef struct model_settings {
-    size_t design; /* proposals before there is a model */
-    size_t spread; /* random configurations of which each of them is the one farthest from all before */
-    size_t pool;   /* random configurations among the candidates; all valid ones if there are no more */
-    size_t elites; /* the neighbours of the best are candidates too */
-    double bend;   /* times beyond `bend` times the median's distance from the best (in logarithms) are compressed */
-    double tail;   /* by this factor, and logarithmically */
+    size_t design;  /* proposals before there is a model */
+    size_t spread;  /* random configurations of which each of them is the one farthest from all before */
+    size_t pool;    /* random configurations among the candidates; all valid ones if there are no more */
+    size_t elites;  /* the neighbours of the best are candidates too */
+    double bend;    /* times beyond `bend` times the median's distance from the best (in logarithms) are compressed */
+    double tail;    /* by this factor, and logarithmically */
+    size_t explore; /* every so many proposals one tries the value that was measured least; 0: never */
+    size_t anchor;
     double fail_reach;  /* decay of a failure's influence per changed parameter */
     const gp_prior *gp; /* borrowed */
 } model_settings;
