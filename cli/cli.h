@@ -36,4 +36,7 @@ int cli_worker(int argc, char **argv);
 /* Prints "kernwright COMMAND: message" on standard error and returns the exit code of err. */
 int cli_fail(const char *command, const kw_error *err);
 
+/* What --strategy can name, for --help. */
+void cli_print_strategies(void);
+
 #endif

@@ -38,6 +38,14 @@ static void print_usage(FILE *to)
             "3 the environment lacks something, 130 interrupted with everything measured so far kept.\n");
 }
 
+void cli_print_strategies(void)
+{
+    strb text = STRB_INIT;
+    strategy_describe(&text);
+    fputs(strb_text(&text), stdout);
+    strb_clear(&text);
+}
+
 int cli_fail(const char *name, const kw_error *err)
 {
     log_live_end();

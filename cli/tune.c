@@ -347,7 +347,7 @@ int cli_tune(int argc, char **argv)
         {"--device", OPTION_TEXT, &c.device, "SPEC",
          "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
         {"--template", OPTION_LIST, &c.templates, "NAME", "only this template (name or path)"},
-        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "auto (default), exhaustive, random, local, bayes"},
+        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "how configurations are chosen; see below; default auto"},
         {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
         {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},
@@ -372,8 +372,10 @@ int cli_tune(int argc, char **argv)
     kw_error_clear(&err);
     if (options_parse(&set, argc, argv, &args, &helped, &err) != KW_OK)
         return cli_fail("tune", &err);
-    if (helped)
+    if (helped) {
+        cli_print_strategies();
         return KW_OK;
+    }
     if (args.n != 1) {
         kw_error_set(&err, KW_BAD_INPUT, "give one task; `kernwright tasks` lists them");
         return cli_fail("tune", &err);
