@@ -48,6 +48,11 @@ void gp_free(gp *g);
  * are. Configurations are value indices, n_params each, one after another. O(n^3) a step. */
 void gp_fit(gp *g, const uint32_t *configs, const double *y, size_t n, int iterations);
 
+/* The next gp_condition uses hyper-parameters that lie beside the fitted ones: z has gp_hypers() standard normal numbers,
+ * `share` of the priors' standard deviations each. */
+void gp_jitter(gp *g, const double *z, double share);
+size_t gp_hypers(const gp *g);
+
 /* Conditions on targets: replaces what it was conditioned on. extra_noise (per target, NULL: none) adds to the fitted
  * noise variance. O(n^3) */
 void gp_condition(gp *g, const uint32_t *configs, const double *y, const double *extra_noise, size_t n);

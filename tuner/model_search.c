@@ -14,6 +14,8 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +32,26 @@
 #define TRUST 0.7     /* slope on knowledge from elsewhere before anything was seen, */
 #define TRUST_SD 0.5  /* and its standard deviation */
 
-const model_settings model_default_settings = {
+const model_settings model_bayes_settings = {
+    .design = 12,
+    .spread = 1,
+    .pool = 2500,
+    .elites = 5,
+    .bend = 1.5,
+    .tail = 1,
+    .fail_reach = 1.5,
+    .gp = &gp_default_prior,
+};
+
+const model_settings model_auto_settings = {
     .design = 8,
     .spread = 5,
     .pool = 2500,
     .elites = 5,
     .bend = 1.5,
     .tail = 0.5,
-    .explore = 4,
+    .doubt_until = 60,
+    .doubt = 0.4,
     .fail_reach = 1.5,
     .gp = &gp_default_prior,
 };
@@ -65,8 +79,8 @@ struct model_search {
     /* knowledge from elsewhere */
     model_prior *prior;
     size_t prior_next;
-    size_t turn;
-    size_t *first_value, n_values; /* of each parameter, in counts of values */
+    bool prior_changed; /* since the offsets were noted */
+    size_t *first_value, n_values; /* of each parameter, in tables by value */
     double trust;
 };
 
@@ -117,7 +131,7 @@ void model_search_stop(void *m)
 static void note_offset(model_search *x, size_t i)
 {
     float offset = 0;
-    if (x->prior)
+    if (x->prior && !x->prior_changed)
         model_prior_predict(x->prior, observations_config(&x->seen, i), 1, &offset);
     x->seen.items[i].offset = offset;
 }
@@ -139,7 +153,7 @@ void model_search_prior(void *m, const uint32_t *config, double relative, double
     if (!x->prior)
         x->prior = model_prior_new(x->seen.space, x->settings.gp);
     model_prior_add(x->prior, config, relative, weight);
-    x->best_at = SIZE_MAX;
+    x->prior_changed = true;
 }
 
 /* ---- design ---- */
@@ -215,28 +229,25 @@ static void weigh_prior(model_search *x)
     x->trust = fmin(fmax((oy + ridge * TRUST) / (oo + ridge), 0), 1.2);
 }
 
-static double anchor_median(model_search *x)
+/* Of the first successes, as many as the design: later ones lie near the best, and their median would tell little of the
+ * space. */
+static double design_median(const model_search *x)
 {
-    double t[64];
+    double *times = mem_alloc(x->seen.n_ok * sizeof *times);
     size_t n = 0;
-    for (size_t i = 0; i < x->seen.n && n < 64 && (n < 3 || i < (size_t)x->settings.anchor); i++)
+    for (size_t i = 0; i < x->seen.n && n < x->settings.design; i++)
         if (x->seen.items[i].state == OBSERVATION_OK)
-            t[n++] = x->seen.items[i].log_time;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            if (t[j] < t[i]) {
-                double q = t[i];
-                t[i] = t[j];
-                t[j] = q;
-            }
-    return t[n / 2];
+            times[n++] = x->seen.items[i].log_time;
+    gsl_sort(times, 1, n);
+    double median = gsl_stats_median_from_sorted_data(times, 1, n);
+    free(times);
+    return median;
 }
 
 static void scale_targets(model_search *x)
 {
     double n = 0, sum = 0, squares = 0;
-    x->bend = x->settings.bend * (x->settings.anchor ? anchor_median(x) : observations_median(&x->seen)) + 1e-9;
-    x->bend -= x->settings.bend * x->seen.items[x->seen.best].log_time;
+    x->bend = x->settings.bend * (design_median(x) - x->seen.items[x->seen.best].log_time) + 1e-9;
     if (x->prior)
         weigh_prior(x);
     for (size_t i = 0; i < x->seen.n; i++) {
@@ -305,11 +316,23 @@ static void fit(model_search *x)
     x->fitted_at = x->seen.n_ok;
 }
 
+/* One fit to few results is too sure of itself: a search that believes it can stay in a corner for long. */
+static void doubt_hypers(model_search *x)
+{
+    double *z = mem_alloc(gp_hypers(x->gp) * sizeof *z);
+    for (size_t i = 0; i < gp_hypers(x->gp); i++)
+        z[i] = gsl_ran_ugaussian(x->moves.random);
+    gp_jitter(x->gp, z, x->settings.doubt);
+    free(z);
+}
+
 static void condition(model_search *x)
 {
     uint32_t *configs;
     choose_modelled(x, MAX_MODELLED - ROOM);
     size_t n = gather(x, &configs);
+    if (x->seen.n_ok < x->settings.doubt_until)
+        doubt_hypers(x);
     gp_condition(x->gp, configs, x->y, NULL, n);
     free(configs);
 }
@@ -394,26 +417,54 @@ static void new_pool(model_search *x)
         model_prior_predict(x->prior, x->pool, x->m, x->offset);
 }
 
-/* Successes and failures, weighted by nearness. Only once there are failures; the order does not matter. */
+/* Adds exp(-reach * distance) to one configuration, for every candidate: a product of factors by value. */
+static void add_nearness(model_search *x, const uint32_t *at, float *sum)
+{
+    float *factor = mem_alloc(x->n_values * sizeof *factor);
+    for (size_t p = 0; p < x->seen.n_params; p++) {
+        size_t n = space_param_at(x->seen.space, p)->n_values;
+        for (size_t v = 0; v < n; v++) {
+            double steps = v > at[p] ? (double)(v - at[p]) : (double)(at[p] - v);
+            double d = steps > 0 ? 0.5 + 0.5 * steps / (double)(n - 1) : 0;
+            factor[x->first_value[p] + v] = (float)exp(-x->settings.fail_reach * d);
+        }
+    }
+    for (size_t j = 0; j < x->m; j++) {
+        const uint32_t *config = x->pool + j * x->seen.n_params;
+        float nearness = 1;
+        for (size_t p = 0; p < x->seen.n_params; p++)
+            nearness *= factor[x->first_value[p] + config[p]];
+        sum[j] += nearness;
+    }
+    free(factor);
+}
+
+/* Successes and failures, weighted by nearness; only once there are failures. */
 static void weigh_failures(model_search *x)
 {
     for (; x->seen.n_failed > 0 && x->weighed < x->seen.n; x->weighed++) {
         observation_state state = x->seen.items[x->weighed].state;
         if (state == OBSERVATION_PENDING)
             break;
-        float *sum = state == OBSERVATION_OK ? x->fine : x->failing;
-        const uint32_t *at = observations_config(&x->seen, x->weighed);
-        for (size_t j = 0; j < x->m; j++) {
-            double d = moves_distance(&x->moves, at, x->pool + j * x->seen.n_params);
-            sum[j] += (float)exp(-x->settings.fail_reach * d);
-        }
+        add_nearness(x, observations_config(&x->seen, x->weighed), state == OBSERVATION_OK ? x->fine : x->failing);
     }
 }
 
 /* ---- proposals ---- */
 
+static void use_new_prior(model_search *x)
+{
+    x->prior_changed = false;
+    for (size_t i = 0; i < x->seen.n; i++)
+        note_offset(x, i);
+    x->prior_next = 0;
+    x->best_at = SIZE_MAX;
+}
+
 static void update(model_search *x)
 {
+    if (x->prior_changed)
+        use_new_prior(x);
     if (x->seen.n > x->is_capacity) {
         size_t before = x->is_capacity;
         x->is_modelled = mem_grow(x->is_modelled, &x->is_capacity, x->seen.n, sizeof *x->is_modelled);
@@ -421,7 +472,8 @@ static void update(model_search *x)
     }
     bool to_fit = x->fitted_at == 0 || (x->seen.n_ok < YOUNG && x->seen.n_ok != x->fitted_at) ||
                   (double)x->seen.n_ok >= GROWTH * (double)x->fitted_at;
-    if (to_fit || x->best_at != x->seen.best || x->n_modelled + 1 >= MAX_MODELLED) {
+    if (to_fit || x->seen.n_ok < x->settings.doubt_until || x->best_at != x->seen.best ||
+        x->n_modelled + 1 >= MAX_MODELLED) {
         scale_targets(x);
         if (to_fit)
             fit(x);
@@ -449,37 +501,6 @@ static double expected_improvement(double least, double mean, double sd)
     return sd * (z * gsl_cdf_ugaussian_P(z) + gsl_ran_ugaussian_pdf(z));
 }
 
-/* How often the parameters' values were measured: of each, by moves. */
-static void count_values(const model_search *x, size_t *counts)
-{
-    for (size_t i = 0; i < x->seen.n; i++)
-        for (size_t p = 0; p < x->seen.n_params; p++)
-            counts[x->first_value[p] + observations_config(&x->seen, i)[p]]++;
-}
-
-/* Of the candidates that have the least measured value of any parameter, the one with the least predicted time. */
-static size_t choose_novel(model_search *x)
-{
-    size_t *counts = mem_calloc(x->n_values, sizeof *counts), rarest = SIZE_MAX, best = SIZE_MAX;
-    double least = INFINITY;
-    count_values(x, counts);
-    for (size_t j = 0; j < x->m; j++) {
-        const uint32_t *config = x->pool + j * x->seen.n_params;
-        size_t count = SIZE_MAX;
-        for (size_t p = 0; p < x->seen.n_params; p++)
-            if (counts[x->first_value[p] + config[p]] < count)
-                count = counts[x->first_value[p] + config[p]];
-        double mean = x->mu[j] + x->trust * x->offset[j] / x->sd;
-        if (x->gone[j] || count > rarest || (count == rarest && mean >= least) || observations_has(&x->seen, config))
-            continue;
-        rarest = count;
-        least = mean;
-        best = j;
-    }
-    free(counts);
-    return best;
-}
-
 static size_t choose_best(model_search *x)
 {
     double least = least_target(x), most = -1;
@@ -500,8 +521,7 @@ static size_t choose_best(model_search *x)
 
 static bool propose_candidate(model_search *x, uint32_t *config)
 {
-    bool novel = x->settings.explore > 0 && ++x->turn % x->settings.explore == 0;
-    size_t best = novel ? choose_novel(x) : choose_best(x);
+    size_t best = choose_best(x);
     if (best == SIZE_MAX)
         return false;
     memcpy(config, x->pool + best * x->seen.n_params, x->seen.n_params * sizeof *config);

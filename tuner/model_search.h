@@ -11,19 +11,20 @@
 #include "tuner/strategy.h"
 
 typedef struct model_settings {
-    size_t design;  /* proposals before there is a model */
-    size_t spread;  /* random configurations of which each of them is the one farthest from all before */
-    size_t pool;    /* random configurations among the candidates; all valid ones if there are no more */
-    size_t elites;  /* the neighbours of the best are candidates too */
-    double bend;    /* times beyond `bend` times the median's distance from the best (in logarithms) are compressed */
-    double tail;    /* by this factor, and logarithmically */
-    size_t explore; /* every so many proposals one tries the value that was measured least; 0: never */
-    size_t anchor;
+    size_t design; /* proposals before there is a model */
+    size_t spread; /* random configurations of which each of them is the one farthest from all before */
+    size_t pool;   /* random configurations among the candidates; all valid ones if there are no more */
+    size_t elites; /* the neighbours of the best are candidates too */
+    double bend;   /* times beyond `bend` times the distance of the design's median from the best (in logarithms) */
+    double tail;   /* are compressed: by this factor, and logarithmically */
+    size_t
+        doubt_until; /* successes before which each proposal is made with hyper-parameters drawn about the fitted ones, */
+    double doubt;    /* with this share of their priors' standard deviations */
     double fail_reach;  /* decay of a failure's influence per changed parameter */
     const gp_prior *gp; /* borrowed */
 } model_settings;
 
-extern const model_settings model_default_settings;
+extern const model_settings model_bayes_settings, model_auto_settings;
 
 typedef struct model_search model_search;
 
