@@ -19,21 +19,43 @@ enum { N_COUNTS = 4, N_SETTINGS = 9, BUDGET = 200 };
 
 static const size_t counts[N_COUNTS] = {25, 50, 100, 200};
 
-/* One change each of what is shipped. */
+/* What is shipped, and one change each. */
 static model_settings setting(int i)
 {
     model_settings s = model_auto_settings;
-    static const size_t design[N_SETTINGS] = {0, 5, 12}, spread[N_SETTINGS] = {0, 0, 0, 1, 20};
-    static const double bend[N_SETTINGS] = {0, 0, 0, 0, 0, 0.8, 2.5}, tail[N_SETTINGS] = {0, 0, 0, 0, 0, 0, 0, 0.2, 1};
-    s.design = design[i] ? design[i] : s.design;
-    s.spread = spread[i] ? spread[i] : s.spread;
-    s.bend = bend[i] > 0 ? bend[i] : s.bend;
-    s.tail = tail[i] > 0 ? tail[i] : s.tail;
+    switch (i) {
+    case 1:
+        s.design = 5;
+        break;
+    case 2:
+        s.design = 12;
+        break;
+    case 3:
+        s.spread = 1;
+        break;
+    case 4:
+        s.bend = 0.8;
+        break;
+    case 5:
+        s.bend = 2.5;
+        break;
+    case 6:
+        s.tail = 1;
+        break;
+    case 7:
+        s.doubt_until = 0;
+        break;
+    case 8:
+        s.doubt_until = 120;
+        break;
+    default:
+        break;
+    }
     return s;
 }
 
-static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 5", "design 12", "spread 1", "spread 20",
-                                                      "bend 0.8",   "bend 2.5", "tail 0.2",  "tail 1"};
+static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 5", "design 12", "spread 1",    "bend 0.8",
+                                                      "bend 2.5",   "tail 1",   "no doubt",  "doubt to 120"};
 
 #define START(i) \
     static void *start_##i(const space *s, const strategy_options *o) \
@@ -42,7 +64,8 @@ static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 5", 
         return model_search_start(s, o, &chosen); \
     }
 START(0)
-START(1) START(2) START(3) START(4) START(5) START(6) START(7) START(8)
+START(1)
+START(2) START(3) START(4) START(5) START(6) START(7) START(8)
 
 #define OPS(i) \
     { \

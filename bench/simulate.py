@@ -4,7 +4,7 @@ mode, and pyATF's with a cost function that looks times up.
 
 Every run counts different configurations that were evaluated, failures included; a strategy that stops early keeps its last
 result; where nothing valid was found yet, the worst valid time stands. Ratios, intervals and scores of all strategies come
-from the functions below, whoever ran them. The score is that of docs/search.md ("Replays"), in evaluations; runs for it
+from the functions below, whoever ran them. The score is that of docs/replay.md, in evaluations; runs for it
 have a budget of their own. Kernel Tuner runs with its default options but for `genetic_tuned`, whose options were tuned in
 the methodology's own study (single_point, population 20, 150 generations, mutation 1 in 5).
 

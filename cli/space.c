@@ -8,13 +8,14 @@
 #include "tuner/problem.h"
 #include "tuner/recorded.h"
 #include "tuner/space_show.h"
+#include "tuner/space_t1.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct space_cli {
-    const char *dims, *type, *explain;
+    const char *dims, *type, *explain, *format;
     int64_t sample, seed, max_mib, max_seconds;
     bool count, list, json;
 } space_cli;
@@ -220,14 +221,26 @@ static kw_code explain(const space_cli *c, const space *s, kw_error *err)
     return code != KW_OK ? code : count > 0 ? KW_OK : KW_FAILED;
 }
 
+static kw_code print_problem(const source *x, kw_error *err)
+{
+    strb text = STRB_INIT;
+    kw_code code = space_print_t1(x->s, x->setup.n_templates > 0 ? x->setup.templates[0] : NULL, &text, err);
+    if (code == KW_OK)
+        puts(strb_text(&text));
+    strb_clear(&text);
+    return code;
+}
+
 static kw_code check_options(const space_cli *c, const option_list *args, kw_error *err)
 {
     if (args->n != 1)
         return kw_error_set(err, KW_BAD_INPUT,
                             "give one template (a path, or a name that `kernwright templates` "
                             "lists), one problem file or one file of measurements");
-    if (c->count + c->list + (c->sample > 0) + (c->explain != NULL) > 1)
-        return kw_error_set(err, KW_BAD_INPUT, "give one of --count, --sample, --list and --explain");
+    if (c->count + c->list + (c->sample > 0) + (c->explain != NULL) + (c->format != NULL) > 1)
+        return kw_error_set(err, KW_BAD_INPUT, "give one of --count, --sample, --list, --explain and --format");
+    if (c->format && strcmp(c->format, "t1") != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "unknown format '%s'; there is: t1", c->format);
     return KW_OK;
 }
 
@@ -241,6 +254,7 @@ int cli_space(int argc, char **argv)
         {"--list", OPTION_FLAG, &c.list, NULL, "all valid configurations, in the order of their ranks"},
         {"--explain", OPTION_TEXT, &c.explain, "A=1,B=2",
          "how many agree with these values, or which constraint rejects"},
+        {"--format", OPTION_TEXT, &c.format, "t1", "the space as a T1 problem file, for other tuners"},
         {"--seed", OPTION_INT, &c.seed, "N", "of --sample; 0 by default"},
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "template: the shape, so that what it requires of shapes counts"},
         {"--type", OPTION_TEXT, &c.type, "f32", "template: element types"},
@@ -271,7 +285,9 @@ int cli_space(int argc, char **argv)
         clear(&x);
         return cli_fail("space", &err);
     }
-    if (c.explain)
+    if (c.format)
+        code = print_problem(&x, &err);
+    else if (c.explain)
         code = explain(&c, x.s, &err);
     else if (c.sample > 0)
         print_sample(&c, x.s);

@@ -143,6 +143,10 @@ kw_code template_set(const template *p, const char *assignment, uint32_t *config
 /* {"TM":64,...} in parameter order: those that exist. Read back, what is absent and does not exist is its default. */
 json *template_config_to_json(const template *p, const uint32_t *config);
 kw_code template_config_from_json(const template *p, const json *j, uint32_t *config, kw_error *err);
+/* The configuration that `j`, written for an earlier form of the template, may mean now: parameters that it does not
+ * give take their default, those that are gone are passed over. false if a value is not listed any more. Whether it
+ * still expands to the same text is the caller's question. */
+bool template_config_recall(const template *p, const json *j, uint32_t *config);
 void template_config_print(const template *p, const uint32_t *config, strb *out); /* "TM=64 TN=64 ..." */
 
 /* Environment for constraints: parameters, types, device.*; dims and scalars are VALUE_NONE unless `shape`.

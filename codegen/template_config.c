@@ -139,6 +139,22 @@ kw_code template_config_from_json(const template *p, const json *j, uint32_t *co
     return code;
 }
 
+bool template_config_recall(const template *p, const json *j, uint32_t *config)
+{
+    if (json_kind_of(j) != JSON_OBJECT)
+        return false;
+    template_default(p, config);
+    arena *a = arena_new();
+    bool good = true;
+    for (size_t i = 0; good && i < json_count(j); i++) {
+        int k = template_param_index(p, json_key(json_at(j, i)));
+        value v = value_none();
+        good = k < 0 || (value_from_json(json_at(j, i), a, &v) && find_value(&p->params[k], v, &config[k]));
+    }
+    arena_free(a);
+    return good;
+}
+
 void template_config_print(const template *p, const uint32_t *config, strb *out)
 {
     const char *between = "";

@@ -409,7 +409,7 @@ static void test_lists(void **state)
     value values[5] = {value_int(0), value_int(1), value_int(2), value_int(3), value_int(4)};
     space_param params[LIST_PARAMS];
     for (size_t k = 0; k < LIST_PARAMS; k++)
-        params[k] = (space_param){"p", values, sizes[k], 0};
+        params[k] = (space_param){.name = "p", .values = values, .n_values = sizes[k]};
     for (uint64_t round = 0; round < 200; round++) {
         uint32_t all[60 * LIST_PARAMS], shuffled[60 * LIST_PARAMS + LIST_PARAMS];
         size_t n = 0;

@@ -1,5 +1,5 @@
 /* What the runs of a simulation amount to: means with 95% intervals, random search in closed form, the score of the
- * autotuning methodology. docs/search.md, "Replays", has the definitions. */
+ * autotuning methodology. docs/replay.md has the definitions. */
 #ifndef KERNWRIGHT_TUNER_SIMULATE_STATS_H
 #define KERNWRIGHT_TUNER_SIMULATE_STATS_H
 
