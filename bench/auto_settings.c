@@ -2,8 +2,9 @@
  *
  * usage: auto_settings SEEDS FILE...
  * Replays every setting of a small grid on recorded spaces. A family is what stands before "__" in the names of files:
- * convolution_milo__A100 and convolution_milo__MI250X are of one. For each family, the setting with the least geometric mean on the other families is chosen, over the counts 50, 100 and 200 alike, and what it
- * gives on the family is printed beside what the shipped setting gives.
+ * convolution_milo__A100 and convolution_milo__MI250X are of one. For each family, the setting with the least
+ * geometric mean on the other families is chosen, over the counts 50, 100 and 200 alike, and what it gives on the
+ * family is printed beside what the shipped setting gives.
  */
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* Conditioning and prediction. The covariance with the watched configurations is kept whitened (multiplied by the inverse
- * of the Cholesky factor), so that one more target costs one more row. */
+/* Conditioning and prediction. The covariance with the watched configurations is kept whitened (multiplied by the
+ * inverse of the Cholesky factor), so that one more target costs one more row. */
 #include "tuner/gp_internal.h"
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-/* Hyper-parameters by maximum a posteriori. The derivative of the likelihood by any entry of a factor table is the sum of
- * W_ij K_ij / entry over the pairs that use the entry, W = (K^-1 - alpha alpha^T) / 2. So one pass over the pairs serves
- * all hyper-parameters, and the rest happens on the small tables. */
+/* Hyper-parameters by maximum a posteriori. The derivative of the likelihood by any entry of a factor table is the sum
+ * of W_ij K_ij / entry over the pairs that use the entry, W = (K^-1 - alpha alpha^T) / 2. So one pass over the pairs
+ * serves all hyper-parameters, and the rest happens on the small tables. */
 #include "tuner/gp_internal.h"
 
 #include "base/mem.h"

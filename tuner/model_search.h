@@ -1,9 +1,9 @@
-/* Bayesian optimisation over a discrete space: a Gaussian process of the logarithm of the time, expected improvement over
- * a pool of valid configurations. The strategies `bayes` and `auto` are settings of it.
+/* Bayesian optimisation over a discrete space: a Gaussian process of the logarithm of the time, expected improvement
+ * over a pool of valid configurations. The strategies `bayes` and `auto` are settings of it.
  *
  * Expected improvement: Jones, Schonlau, Welch, J. Global Optimization 13, 1998; over the valid configurations of an
- * autotuning space: Willemsen, van Nieuwpoort, van Werkhoven, PMBS 2021. Pending proposals enter with the value that the
- * model believes ("kriging believer": Ginsbourger, Le Riche, Carraro, 2010). */
+ * autotuning space: Willemsen, van Nieuwpoort, van Werkhoven, PMBS 2021. Pending proposals enter with the value that
+ * the model believes ("kriging believer": Ginsbourger, Le Riche, Carraro, 2010). */
 #ifndef KERNWRIGHT_TUNER_MODEL_SEARCH_H
 #define KERNWRIGHT_TUNER_MODEL_SEARCH_H
 
@@ -17,9 +17,10 @@ typedef struct model_settings {
     size_t elites; /* the neighbours of the best are candidates too */
     double bend;   /* times beyond `bend` times the distance of the design's median from the best (in logarithms) */
     double tail;   /* are compressed: by this factor, and logarithmically */
-    size_t
-        doubt_until; /* successes before which each proposal is made with hyper-parameters drawn about the fitted ones, */
-    double doubt;    /* with this share of their priors' standard deviations */
+    /* Before so many successes each proposal is made with hyper-parameters drawn about the fitted ones, with this share
+     * of their priors' standard deviations. */
+    size_t doubt_until;
+    double doubt;
     double fail_reach;  /* decay of a failure's influence per changed parameter */
     const gp_prior *gp; /* borrowed */
 } model_settings;

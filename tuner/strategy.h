@@ -31,7 +31,7 @@ typedef struct strategy_ops {
     void (*prior)(void *state, const uint32_t *config, double relative, double weight); /* NULL: makes no use of it */
 } strategy_ops;
 
-extern const strategy_ops *const strategy_table[]; /* NULL-terminated; the first is the default */
+extern const strategy_ops *const strategy_table[];                  /* NULL-terminated; the first is the default */
 const strategy_ops *strategy_find(const char *name, kw_error *err); /* unknown: suggests, lists */
 void strategy_describe(strb *out); /* appends a heading and a line for each, for --help */
 

@@ -1,7 +1,7 @@
-/* The default. Bayesian optimisation with what helps on recorded tuning spaces: a spread design, times compressed about the
- * design's median, and hyper-parameters drawn about the fitted ones while there are few results (a stand-in for the
- * integral over them: Snoek, Larochelle, Adams, NIPS 2012). bench/auto_settings.c chooses its settings with each family of
- * kernels left out. */
+/* The default. Bayesian optimisation with what helps on recorded tuning spaces: a spread design, times compressed
+ * about the design's median, and hyper-parameters drawn about the fitted ones while there are few results (a stand-in
+ * for the integral over them: Snoek, Larochelle, Adams, NIPS 2012). bench/auto_settings.c chooses its settings with
+ * each family of kernels left out. */
 #include "tuner/model_search.h"
 #include "tuner/strategy_internal.h"
 

@@ -1,6 +1,7 @@
-/* The Sobol sequence, one dimension per parameter, shifted by the seed (Cranley, Patterson 1976); a point that is no valid
- * configuration becomes a valid one near it. Dimensions beyond the 40 of GSL's generator are pseudo-random.
- * Source: Sobol, USSR Comput. Maths. Math. Phys. 7, 1967; Bratley, Fox, ACM TOMS algorithm 659, 1988 (gsl_qrng_sobol). */
+/* The Sobol sequence, one dimension per parameter, shifted by the seed (Cranley, Patterson 1976); a point that is no
+ * valid configuration becomes a valid one near it. Dimensions beyond the 40 of GSL's generator are pseudo-random.
+ * Source: Sobol, USSR Comput. Maths. Math. Phys. 7, 1967; Bratley, Fox, ACM TOMS algorithm 659, 1988 (gsl_qrng_sobol).
+ * */
 #include "tuner/strategy_internal.h"
 #include "tuner/strategy_moves.h"
 
