@@ -211,26 +211,29 @@ static void failures_do_not_stop_it(void **state)
     drop_space(s, &p);
 }
 
+/* One value of one parameter, or no parameter at all. */
 static void one_configuration(void **state)
 {
     (void)state;
     static const problem_param params[] = {{"a", "[3]"}};
-    problem p;
-    kw_error err;
-    space *s = NULL;
-    assert_int_equal(problem_make(params, 1, NULL, 0, &p, &err), KW_OK);
-    assert_int_equal(space_new(&p.def, 0, &s, &err), KW_OK);
-    for (size_t i = 0; strategy_table[i]; i++) {
-        strategy *st = begin(strategy_table[i]->name, s, 1, UINT64_MAX);
-        uint32_t config[1] = {9};
-        assert_true(strategy_ask(st, config));
-        assert_int_equal(config[0], 0);
-        assert_false(strategy_ask(st, config));
-        strategy_tell(st, config, true, 10);
-        assert_false(strategy_ask(st, config));
-        strategy_stop(st);
+    for (size_t n_params = 0; n_params < 2; n_params++) {
+        problem p;
+        kw_error err;
+        space *s = NULL;
+        assert_int_equal(problem_make(params, n_params, NULL, 0, &p, &err), KW_OK);
+        assert_int_equal(space_new(&p.def, 0, &s, &err), KW_OK);
+        for (size_t i = 0; strategy_table[i]; i++) {
+            strategy *st = begin(strategy_table[i]->name, s, 1, UINT64_MAX);
+            uint32_t config[1] = {n_params ? 9 : 0};
+            assert_true(strategy_ask(st, config));
+            assert_int_equal(config[0], 0);
+            assert_false(strategy_ask(st, config));
+            strategy_tell(st, config, true, 10);
+            assert_false(strategy_ask(st, config));
+            strategy_stop(st);
+        }
+        drop_space(s, &p);
     }
-    drop_space(s, &p);
 }
 
 /* A space whose ranks do not fit into 64 bits. */
