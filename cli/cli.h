@@ -29,6 +29,7 @@ int cli_tasks(int argc, char **argv);
 int cli_templates(int argc, char **argv);
 int cli_time(int argc, char **argv);
 int cli_tune(int argc, char **argv);
+int cli_matrix(int argc, char **argv);
 int cli_worker(int argc, char **argv);
 
 /* Prints "kernwright COMMAND: message" on standard error and returns the exit code of err. */

@@ -29,6 +29,7 @@ struct evaluator {
     pool *pool;
     device_info device;
     queue waiting, compiled, finished;
+    queue ready; /* nobody has to compile them first: re-timing, other shapes. They go before the compiled ones */
     candidate **by_worker; /* what each worker is at */
     size_t n_workers, in_compile;
     candidate *on_timing;
@@ -87,6 +88,7 @@ static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
         return KW_OK;
     case CANDIDATE_GENERAL:
         return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+    case CANDIDATE_SHAPE:
     case CANDIDATE_RETIME:
         return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
     case CANDIDATE_TARGET:
@@ -105,9 +107,15 @@ static job_mode mode_of(const candidate *c)
     case CANDIDATE_PROBE:
         return JOB_PROBE;
     case CANDIDATE_TARGET:
+    case CANDIDATE_SHAPE:
         break;
     }
     return JOB_EVALUATE;
+}
+
+static candidate *next_to_time(const evaluator *e)
+{
+    return e->ready.first ? e->ready.first : e->compiled.first;
 }
 
 /* What a job says of its candidate. */
@@ -120,7 +128,7 @@ static void describe(const evaluator *e, const candidate *c, bool compile_only, 
     j->task = v->task;
     j->types = v->types;
     j->timing.cold = e->options.cold;
-    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !e->compiled.first);
+    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !next_to_time(e));
     j->timing.max_ns = 2000000000;
     j->timing.hopeless_ns = c->hopeless_ns;
     j->timing.method = c->method;
@@ -214,8 +222,8 @@ static bool must_wait(const evaluator *e, const candidate *c)
 
 static void start_timing(evaluator *e)
 {
-    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, e->compiled.first)) {
-        candidate *c = pop(&e->compiled);
+    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, next_to_time(e))) {
+        candidate *c = pop(e->ready.first ? &e->ready : &e->compiled);
         if (!c)
             return;
         c->state = RUNNING;
@@ -225,22 +233,25 @@ static void start_timing(evaluator *e)
     }
 }
 
-/* Re-timing and general verification use what is compiled already. */
+static bool is_new(const candidate *c)
+{
+    return c->kind == CANDIDATE_TARGET || c->compile_first;
+}
+
+/* Re-timing, other shapes and mostly general verification use what is compiled already. */
 static bool skips_compile(const evaluator *e, const candidate *c)
 {
-    return e->n_workers == 1 || c->kind != CANDIDATE_TARGET;
+    return e->n_workers == 1 || !is_new(c);
 }
 
 static void schedule(evaluator *e)
 {
     if (pool_interrupted(e->pool))
         return;
-    while (e->waiting.first && skips_compile(e, e->waiting.first))
-        push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
         /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the
            reference while the others are still compiling. */
-        if (e->is_fresh && e->waiting.first && !e->compiled.first)
+        if (e->is_fresh && e->waiting.first && !next_to_time(e))
             push(&e->compiled, pop(&e->waiting));
         start_timing(e);
         start_compiles(e);
@@ -250,12 +261,12 @@ static void schedule(evaluator *e)
         if (!e->on_timing)
             start_compiles(e);
         bool full = e->phase_compiled >= compile_batch(e) || !e->waiting.first;
-        if (e->in_compile == 0 && full && e->compiled.first)
+        if (e->in_compile == 0 && full && next_to_time(e))
             e->compile_phase = false;
     }
     if (!e->compile_phase) {
         start_timing(e);
-        if (!e->on_timing && !e->compiled.first) {
+        if (!e->on_timing && !next_to_time(e)) {
             e->compile_phase = true;
             e->phase_compiled = 0;
             start_compiles(e);
@@ -322,7 +333,7 @@ static void compile_done(evaluator *e, candidate *c, job_record *r)
 static void timing_done(evaluator *e, candidate *c, job_record *r)
 {
     e->on_timing = NULL;
-    if (c->kind == CANDIDATE_TARGET && c->record.compile_ms > 0)
+    if (is_new(c) && c->record.compile_ms > 0)
         policy_learn(&e->rates.timing_ms, c->sent_ns);
     if (c->record.compile_ms > 0) {
         r->compile_ms = c->record.compile_ms;
@@ -419,9 +430,9 @@ void evaluator_submit(evaluator *e, candidate *c)
     c->general_complete = false;
     c->id = ++e->next_id;
     c->state = WAITING;
-    e->is_fresh = e->is_fresh || (e->pending == 0 && c->kind == CANDIDATE_TARGET);
+    e->is_fresh = e->is_fresh || (e->pending == 0 && is_new(c));
     e->pending++;
-    push(&e->waiting, c);
+    push(skips_compile(e, c) ? &e->ready : &e->waiting, c);
     schedule(e);
 }
 
@@ -457,7 +468,7 @@ candidate *evaluator_next(evaluator *e, kw_error *err)
 void evaluator_forget(evaluator *e)
 {
     static const queue empty;
-    e->waiting = e->compiled = e->finished = e->again = empty;
+    e->waiting = e->ready = e->compiled = e->finished = e->again = empty;
     e->alone = NULL;
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
     e->on_timing = NULL;

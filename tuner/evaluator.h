@@ -36,6 +36,7 @@ const message *evaluator_hello(const evaluator *e); /* host, cpu model, all devi
 typedef enum candidate_kind {
     CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
     CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
+    CANDIDATE_SHAPE,   /* the target only: verify and time it. For a variant that passed other shapes before */
     CANDIDATE_RETIME,  /* time the target again */
     CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
 } candidate_kind;
@@ -46,6 +47,7 @@ typedef struct candidate {
     const variant *variant;
     const case_source *cases; /* borrowed until done */
     task_shape target;
+    bool compile_first;   /* CANDIDATE_GENERAL: nobody has compiled it yet, so that another worker should */
     double hopeless_ns;   /* 0: never stop early */
     timing_method method; /* one method for all candidates that are compared */
     void *cookie;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOST_SHARE 8 /* of the machine's memory may hold inputs and expected outputs */
+
 /* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
 static void bind_near_device(worker *w, const job *j)
 {
@@ -77,7 +79,7 @@ static kw_code refresh(worker *w, kw_error *err)
 {
     if (!w->is_used || !device_is_remote(w->device) || strcmp(runner_mode(), "fresh") != 0)
         return KW_OK;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
     return device_revive(w->device, err);
 }
 
@@ -96,7 +98,7 @@ kw_code worker_use_device(worker *w, const job *j, kw_error *err)
             return code;
         }
         strcpy(w->spec, j->device);
-        w->cases = case_cache_new(w->device);
+        w->cases = case_cache_new(w->device, w->machine.memory_bytes / HOST_SHARE);
     }
     w->is_used = true;
     if (code == KW_OK)
@@ -109,7 +111,7 @@ bool worker_recover(worker *w)
     kw_error err;
     if (!device_is_remote(w->device))
         return false;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
     if (device_revive(w->device, &err) == KW_OK)
         return true;
     log_debug("worker: %s", err.message);
@@ -120,7 +122,7 @@ void worker_close_device(worker *w)
 {
     case_cache_free(w->cases);
     w->cases = NULL;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
     free(w->scratch);
     w->scratch = NULL;
     w->scratch_bytes = 0;

@@ -14,6 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A program that was built for an earlier job, known by options, text and kernels. */
+typedef struct kept_program {
+    char key[HASH_HEX_SIZE];
+    device_program *program; /* NULL: a free place */
+    int64_t registers, spill_bytes, local_bytes;
+    uint64_t last_used;
+} kept_program;
+
+#define WORKER_PROGRAMS 16
+
 typedef struct worker {
     int out_fd;
     topology machine;
@@ -32,6 +42,8 @@ typedef struct worker {
     /* The trusted program built last, known by its text. */
     device_program *trusted;
     char trusted_hash[HASH_HEX_SIZE];
+    kept_program programs[WORKER_PROGRAMS];
+    uint64_t clock; /* of their use */
     /* Host memory for a tensor that was read back: fresh pages cost more than reading them. */
     void *scratch;
     size_t scratch_bytes;
@@ -50,6 +62,7 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
+    bool program_is_kept; /* by the worker, not this job's to free */
     bool from_cache;  /* it was not compiled by this job */
     stage stage;      /* announced last */
     int64_t start_ns; /* when the job was received */
@@ -86,6 +99,13 @@ void worker_close_device(worker *w);
 
 /* worker_job.c */
 job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal);
+
+/* worker_programs.c */
+/* The job's program: kept from an earlier job, or built, and then kept for the next one unless this job only compiles.
+ * `info` as by device_build. */
+kw_code run_program(run *r, const char *const *kernels, size_t n, device_build_info *info, kw_error *err);
+/* All of them, the trusted one too: before the device goes, or when the process that held them is gone. */
+void worker_forget_programs(worker *w);
 
 /* worker_check.c */
 void worker_forget_trusted(worker *w);

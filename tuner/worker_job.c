@@ -77,7 +77,7 @@ static bool build(run *r)
     size_t n = kernels_of(r->job, names);
     kw_error err;
     device_build_info info = {.log = STRB_INIT, .registers = -1, .spill_bytes = -1, .local_bytes = -1, .max_group = -1};
-    kw_code code = device_build(r->device, r->job->source, r->job->options, names, n, &r->program, &info, &err);
+    kw_code code = run_program(r, names, n, &info, &err);
     if (code == KW_OK) {
         r->record->registers = info.registers;
         r->record->spill_bytes = info.spill_bytes;
@@ -232,7 +232,7 @@ static void clean_up(run *r)
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         if (r->verified[i])
             device_free(r->device, r->verified[i]);
-    if (r->program)
+    if (r->program && !r->program_is_kept)
         device_program_free(r->device, r->program);
 }
 
