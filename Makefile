@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 SAN ?=
 OPT ?= -O2 -g
 
-PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp
+PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib
 LIB_DIRS := base codegen device tuner llm fleet
 
 MODULE_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
