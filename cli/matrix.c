@@ -124,7 +124,8 @@ static kw_code run(const matrix_cli *c, const char *task_name, kw_error *err)
         return kw_error_set(err, KW_BAD_INPUT, "say which template: one --template NAME");
     kw_code code = c->budget ? tune_budget_parse(c->budget, &budget, err) : KW_OK;
     if (code == KW_OK && budget.configurations)
-        return kw_error_set(err, KW_BAD_INPUT, "--time takes a time (540s, 9m); --configs says how many configurations");
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "--time takes a time (540s, 9m); --configs says how many configurations");
     if (code == KW_OK)
         code = job_setup_init(&setup, task_name, c->type, &c->templates, NULL, c->shapes, err);
     if (code != KW_OK)
@@ -156,7 +157,8 @@ int cli_matrix(int argc, char **argv)
         {"--template", OPTION_LIST, &c.templates, "NAME", "the template (name or path)"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
         {"--configs", OPTION_LIMIT, &c.configs, "N", "configurations, those in the store included; default 100"},
-        {"--time", OPTION_TEXT, &c.budget, "TIME", "stop after 540s, 9m, 1h of this run; default: when all is measured"},
+        {"--time", OPTION_TEXT, &c.budget, "TIME",
+         "stop after 540s, 9m, 1h of this run; default: when all is measured"},
         {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "what proposes the second half; default local"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types: f32, or T=f32,ACC=f32"},
         {"--device", OPTION_TEXT, &c.device, "SPEC",

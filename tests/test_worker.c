@@ -518,6 +518,35 @@ static void test_many_jobs(void **state)
     }
 }
 
+static outcome verify_once(test_worker *w, const char *directives)
+{
+    test_job tj;
+    job_record r;
+    test_job_make(&tj, "saxpy", directives);
+    tj.j.mode = JOB_VERIFY;
+    test_job_add(&tj, "N=100", DIST_NORMAL, 11);
+    assert_true(test_worker_do(w, &tj.j, &r));
+    outcome o = r.outcome;
+    job_record_clear(&r);
+    test_job_clear(&tj);
+    return o;
+}
+
+/* Two runs a job, and the third run of the program fails: the same text is not built again. A worker keeps a few, so
+ * that many others make it forget. */
+static void test_programs_are_kept(void **state)
+{
+    const char *text = "run=launch_error after=2";
+    assert_int_equal(verify_once(*state, text), OUTCOME_OK);
+    assert_int_equal(verify_once(*state, text), OUTCOME_LAUNCH_ERROR);
+    for (int i = 0; i < 20; i++) {
+        char other[32];
+        snprintf(other, sizeof other, "time_ns=%d", 1000 + i);
+        assert_int_equal(verify_once(*state, other), OUTCOME_OK);
+    }
+    assert_int_equal(verify_once(*state, text), OUTCOME_OK);
+}
+
 /* More inputs than a quarter of the device's 64 MiB: the oldest make room, and are drawn anew when they come back. */
 static void test_old_cases_make_room(void **state)
 {
@@ -572,6 +601,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lines_that_are_no_jobs),
         WITH_WORKER(test_long_lines),
         WITH_WORKER(test_many_jobs),
+        WITH_WORKER(test_programs_are_kept),
         WITH_WORKER(test_old_cases_make_room),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,8 +163,7 @@ static bool reuse_row(const measurement *row, void *cookie)
     if (!c) {
         kw_error ignored;
         json *j = row->config ? json_parse(row->config, strlen(row->config), "store", 1, 1, &ignored) : NULL;
-        if (j && template_config_from_json(m->p, j, r->config, &ignored) == KW_OK &&
-            is_general(m->p, m->t, r->config))
+        if (j && template_config_from_json(m->p, j, r->config, &ignored) == KW_OK && is_general(m->p, m->t, r->config))
             c = add_column(m, r->config);
         json_free(j);
     }

@@ -16,7 +16,7 @@ typedef struct cell {
 /* One configuration. */
 typedef struct column {
     char *config_json;
-    variant *v; /* NULL: it cannot be expanded */
+    variant *v;     /* NULL: it cannot be expanded */
     cell *cells;    /* one per shape */
     bool general;   /* passed on edge and random shapes, now or in an earlier run */
     bool is_kept;   /* its text is in the store */

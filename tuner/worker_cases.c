@@ -86,7 +86,8 @@ static bool evict_one(case_cache *cache)
 static void keep_below_caps(case_cache *cache)
 {
     const uint64_t memory = (uint64_t)device_describe(cache->device)->limits.global_mem_bytes;
-    while ((cache->host_bytes > cache->host_cap || (memory > 0 && cache->device_bytes > memory / 4)) && evict_one(cache))
+    while ((cache->host_bytes > cache->host_cap || (memory > 0 && cache->device_bytes > memory / 4)) &&
+           evict_one(cache))
         continue;
 }
 
