@@ -23,6 +23,28 @@ refuses 'no shapes' 2 'none.jsonl' matrix saxpy --template good.cl --shapes none
 works 'help' matrix --help
 check 'help says how it goes on' has "$output" 'not measured again'
 
+# ---- importance ----
+refuses 'too few' 1 'it takes at least 20' results show --importance --store m.db
+refuses 'none' 2 'no store' results show --importance --store nothing.db
+refuses 'two views' 2 'not both' results show --importance --failed --store m.db
+cat >many.cl <<'END'
+/*kernwright {"task": "saxpy", "language": "opencl", "fallback": true,
+  "params": {"A": {"values": [1, 2, 4, 8, 16]}, "B": {"values": [1, 2, 3]}, "C": {"values": [false, true]}},
+  "launches": [{"kernel": "fake_saxpy", "args": ["N", "a", "x", "y"], "local": [64], "groups": ["ceil_div(N, 64)"]}]} */
+#pragma fake time_ns=${1000 * A} registers=${B} spill_bytes=${8 if C else 0}
+kernel void fake_saxpy(int n, float a, global const float *x, global float *y)
+{
+}
+END
+works 'thirty' matrix saxpy --template many.cl --shapes shapes.jsonl --store i.db
+works 'importance' results show --importance --store i.db
+check 'the one that decides is first' has "$(printf '%s\n' "$output" | sed -n 3p)" 'A '
+check 'with its best value' has "$(printf '%s\n' "$output" | sed -n 3p)" ' 1'
+check 'how many' has "$output" '60 times of 30 configurations on 2 shapes'
+works 'as JSON' results show --importance --json --store i.db
+check 'one line' [ "$(lines "$output")" -eq 1 ]
+check 'names' has "$output" '"name":"A","best":"1"'
+
 # ---- compressed results ----
 if command -v gzip >/dev/null; then
     works 'the matrix as text' results export --all --store m.db -o m.jsonl
