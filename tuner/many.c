@@ -212,6 +212,17 @@ void many_forget(many *m, size_t config_index)
             m->shapes[i].pairs[config_index] = PAIR_NOT_ALLOWED;
 }
 
+bool many_is_free(const many *m, size_t shape, size_t config_index)
+{
+    return m->shapes[shape].pairs[config_index] == PAIR_FREE;
+}
+
+void many_claim(many *m, size_t shape, size_t config_index)
+{
+    m->shapes[shape].pairs[config_index] = PAIR_OUT;
+    m->shapes[shape].n++;
+}
+
 size_t many_count(const many *m, size_t shape)
 {
     return m->shapes[shape].n;
@@ -484,8 +495,7 @@ static size_t draw(many *m, const shape_state *s)
 
 static bool take(many *m, size_t shape, size_t config_index, size_t *s, size_t *c)
 {
-    m->shapes[shape].pairs[config_index] = PAIR_OUT;
-    m->shapes[shape].n++;
+    many_claim(m, shape, config_index);
     *s = shape;
     *c = config_index;
     return true;

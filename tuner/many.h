@@ -37,6 +37,10 @@ bool many_ask(many *m, size_t start, size_t *shape, size_t *config);
 size_t many_next_shape(many *m, size_t start);
 /* What came of a pair, proposed or not; ok false: it failed there. The last time told counts. */
 void many_tell(many *m, size_t shape, size_t config, bool ok, double time_ns);
+/* Is it allowed there, and was neither proposed nor told? */
+bool many_is_free(const many *m, size_t shape, size_t config);
+/* The caller measures this free pair by itself: it is not proposed any more. */
+void many_claim(many *m, size_t shape, size_t config);
 /* It fails everywhere. */
 void many_forget(many *m, size_t config);
 
