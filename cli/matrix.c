@@ -152,14 +152,14 @@ static kw_code run(const matrix_cli *c, const char *task_name, kw_error *err)
 
 int cli_matrix(int argc, char **argv)
 {
-    matrix_cli c = {.strategy = "local", .configs = 100, .compile_workers = -1};
+    matrix_cli c = {.strategy = "auto", .configs = 100, .compile_workers = -1};
     const option_row rows[] = {
         {"--template", OPTION_LIST, &c.templates, "NAME", "the template (name or path)"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
         {"--configs", OPTION_LIMIT, &c.configs, "N", "configurations, those in the store included; default 100"},
         {"--time", OPTION_TEXT, &c.budget, "TIME",
          "stop after 540s, 9m, 1h of this run; default: when all is measured"},
-        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "what proposes the second half; default local"},
+        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "what proposes the second half; default auto"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types: f32, or T=f32,ACC=f32"},
         {"--device", OPTION_TEXT, &c.device, "SPEC",
          "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},

@@ -118,9 +118,9 @@ void search_submit(search *q, trial *x, candidate_kind kind)
     evaluator_submit(q->e, &x->c);
 }
 
-kw_code search_next(search *q, trial **got, kw_error *err)
+kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err)
 {
-    candidate *c = evaluator_next(q->e, err);
+    candidate *c = evaluator_next_within(q->e, timeout_ms, err);
     *got = c ? c->cookie : NULL;
     if (!c)
         return err->code;
@@ -138,7 +138,7 @@ kw_code search_next(search *q, trial **got, kw_error *err)
 kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err)
 {
     search_submit(q, x, kind);
-    return search_next(q, &x, err);
+    return search_next(q, -1, &x, err);
 }
 
 /* ---- records ---- */
