@@ -233,6 +233,17 @@ size_t many_best(const many *m, size_t shape)
     return m->shapes[shape].best;
 }
 
+double many_relative(const many *m, size_t shape, size_t config_index)
+{
+    const shape_state *s = &m->shapes[shape];
+    return s->pairs[config_index] == PAIR_OK ? exp(s->log_time[config_index] - s->log_time[s->best]) : (double)NAN;
+}
+
+double many_alike(const many *m, size_t a, size_t b)
+{
+    return m->alike[a * m->n_shapes + b];
+}
+
 /* ---- learning ---- */
 
 static void grow_observed(many *m)

@@ -47,5 +47,9 @@ void many_forget(many *m, size_t config);
 /* Evaluations of a shape so far, and its best: SIZE_MAX before the first success. */
 size_t many_count(const many *m, size_t shape);
 size_t many_best(const many *m, size_t shape);
+/* Time of a pair over its shape's best; NaN when it was not measured, or failed. */
+double many_relative(const many *m, size_t shape, size_t config);
+/* How much two shapes have in common, 0..1. */
+double many_alike(const many *m, size_t a, size_t b);
 
 #endif

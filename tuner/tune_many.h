@@ -14,7 +14,7 @@ typedef struct tune_many_result {
  * shape's winner from there. o->budget is not used.
  *
  * Where a proposal comes from: each shape first gets its templates' defaults and a few of its own strategy's; then three
- * of four pairs come from the model, the others from the strategy of the shape that promises most. Sizes stay
+ * of four pairs come from the model, the others from a strategy that hears what is known of the shape that promises most, and as hints of others. Sizes stay
  * arguments, so that a text is built once; at the end each shape's best is tried with sizes as constants, for which one
  * evaluation of each shape is kept back. Shapes
  * count by their weight and time where the weights differ, else all alike.
