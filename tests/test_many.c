@@ -32,7 +32,8 @@ static many *make(size_t n_shapes, const double *weights, uint64_t seed)
         dims[i] = 1 + (double)i;
     many *m = many_new(n_shapes, 1, dims, weights, seed);
     for (size_t c = 0; c < CONFIGS; c++) {
-        const double features[2] = {(double)(c / B_VALUES) / (A_VALUES - 1), (double)(c % B_VALUES) / (B_VALUES - 1)};
+        const size_t row = c / B_VALUES;
+        const double features[2] = {(double)row / (A_VALUES - 1), (double)(c % B_VALUES) / (B_VALUES - 1)};
         assert_int_equal(many_add_config(m, 0, 2, features), c);
         for (size_t i = 0; i < n_shapes; i++)
             many_allow(m, i, c);
@@ -123,8 +124,8 @@ static void shapes_share(void **state)
             many *one = many_new(1, 1, dims, NULL, seed);
             double best = INFINITY, found = INFINITY;
             for (size_t c = 0; c < CONFIGS; c++) {
-                const double features[2] = {(double)(c / B_VALUES) / (A_VALUES - 1),
-                                            (double)(c % B_VALUES) / (B_VALUES - 1)};
+                const size_t row = c / B_VALUES;
+                const double features[2] = {(double)row / (A_VALUES - 1), (double)(c % B_VALUES) / (B_VALUES - 1)};
                 many_allow(one, 0, many_add_config(one, 0, 2, features));
                 best = fmin(best, time_of(i, c));
             }

@@ -13,8 +13,8 @@
  *
  *     (LOCAL S + GLOBAL) C + (LOCAL_OWN S + GLOBAL_OWN) [c = c'] + LEVEL (S_near + [s = s'])
  *
- * S, S_near: exp(-d^2 / 2 l^2), d the distance of log2 dims, l the kernel's or LEVEL_LENGTH; C: exp(-D / length), D the number
- * of different parameters, neighbouring values counting half. */
+ * S, S_near: exp(-d^2 / 2 l^2), d the distance of log2 dims, l the kernel's or LEVEL_LENGTH; C: exp(-D / length), D
+ * the number of different parameters, neighbouring values counting half. */
 typedef struct kernel {
     double shape_length, config_length;
     double local, global, local_own, global_own;

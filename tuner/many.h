@@ -1,15 +1,15 @@
 /* Tuning many shapes at once: which shape gets the next evaluation, and which configuration.
  *
- * One model for all shapes: a Gaussian process over (logarithms of the dims, configuration) that predicts log time (C. E.
- * Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, chapter 2). Its covariance is a sum: what a
- * shape does to all configurations, what a configuration does on all shapes, and what it does on shapes like this one, by
- * a squared exponential of the distance of shapes and an exponential of the number of parameters that differ; see
- * many.c. The pair with the largest expected improvement on its shape's best is next (J. Mockus; D. R. Jones, M. Schonlau, W. J.
- * Welch, "Efficient global optimization", 1998), several shapes at a time. The standard deviation in it is not the exact one but
- * that of the most similar evaluation alone, which takes no triangular solve for each pair.
+ * One model for all shapes: a Gaussian process over (logarithms of the dims, configuration) that predicts log time (C.
+ * E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, chapter 2). Its covariance is a
+ * sum: what a shape does to all configurations, what a configuration does on all shapes, and what it does on shapes
+ * like this one, by a squared exponential of the distance of shapes and an exponential of the number of parameters
+ * that differ; see many.c. The pair with the largest expected improvement on its shape's best is next (J. Mockus; D.
+ * R. Jones, M. Schonlau, W. J. Welch, "Efficient global optimization", 1998), several shapes at a time. The standard
+ * deviation in it is not the exact one but that of the most similar evaluation alone, which takes no triangular solve
+ * for each pair.
  *
- * It knows nothing of templates, devices or stores: bench/many_shapes.c replays recorded matrices through it.
- */
+ * It knows nothing of templates, devices or stores: bench/many_shapes.c replays recorded matrices through it. */
 #ifndef KERNWRIGHT_TUNER_MANY_H
 #define KERNWRIGHT_TUNER_MANY_H
 
@@ -19,8 +19,8 @@
 
 typedef struct many many;
 
-/* log2_dims: n_shapes x n_dims, log2(1 + dim). weights: how much a second of each shape counts; NULL: every shape counts
- * the same, by the logarithm of its time. Both are copied. */
+/* log2_dims: n_shapes x n_dims, log2(1 + dim). weights: how much a second of each shape counts; NULL: every shape
+ * counts the same, by the logarithm of its time. Both are copied. */
 many *many_new(size_t n_shapes, size_t n_dims, const double *log2_dims, const double *weights, uint64_t seed);
 void many_free(many *m);
 
