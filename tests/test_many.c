@@ -20,8 +20,8 @@
 /* The best tile grows with the shape; B matters the same everywhere. */
 static double time_of(size_t shape, size_t c)
 {
-    double wanted = (double)shape * (A_VALUES - 1) / (SHAPES - 1), a = (double)(c / B_VALUES),
-           b = (double)(c % B_VALUES);
+    const size_t row = c / B_VALUES;
+    double wanted = (double)shape * (A_VALUES - 1) / (SHAPES - 1), a = (double)row, b = (double)(c % B_VALUES);
     return 1e4 * pow(2, (double)shape) * exp(0.15 * pow(a - wanted, 2) + 0.2 * fabs(b - 5));
 }
 
