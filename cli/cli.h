@@ -18,6 +18,7 @@ typedef struct command {
 } command;
 
 int cli_check(int argc, char **argv);
+int cli_crossover(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_emit(int argc, char **argv);

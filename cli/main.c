@@ -19,6 +19,7 @@ static const command commands[] = {
     {"tune", "search the best configuration for each shape", cli_tune},
     {"results", "show, export, import and merge what was measured", cli_results},
     {"emit", "write the dispatch header", cli_emit},
+    {"crossover", "every device's best on every other device", cli_crossover},
     {"worker", "serve jobs on standard input and output (used by the tuner)", cli_worker},
 };
 

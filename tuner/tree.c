@@ -276,7 +276,8 @@ void tree_settle(tree *t, tree_settings settings)
     shrink(t, 0, settings.prior * t->mean_weight, NULL);
 }
 
-tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings)
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used,
+               tree_settings settings)
 {
     tree *t = tree_grow(m, f, p, used);
     tree_settle(t, settings);

@@ -20,7 +20,8 @@ typedef struct tree tree;
  * that are not worth their price go, bottom up (cost-complexity pruning: L. Breiman, J. Friedman, R. Olshen, C. Stone,
  * Classification and Regression Trees, 1984). A leaf ranks the variants by their mean ratio over its shapes, shrunk
  * towards its parent's. */
-tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings);
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used,
+               tree_settings settings);
 /* The two halves of it: all splits, then what `settings` leave of them. Settling again is possible at a higher price. */
 tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used);
 void tree_settle(tree *t, tree_settings settings);

@@ -12,7 +12,7 @@ static const double prices[] = {INFINITY, 1, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015}
 static const double priors[] = {4, 2, 1, 0.25};
 #define N_PRICES (sizeof prices / sizeof *prices)
 #define N_PRIORS (sizeof priors / sizeof *priors)
-#define NEAR 0.002   /* mean regrets as near as this are equal */
+#define NEAR 0.002  /* mean regrets as near as this are equal */
 #define CLEARLY 0.5 /* standard errors */
 
 /* A fixed permutation, so that neighbours in a sorted list do not share a fold. */
