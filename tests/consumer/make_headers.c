@@ -62,6 +62,31 @@ static void write_plain(const char *folder, const char *task_name, const char *n
     support_end(&s);
 }
 
+/* Kernel text in a file of its own; `other` has different text under the same names. */
+static void write_split(const char *folder, const char *name, const char *settings)
+{
+    support_model s;
+    kw_error err = {0};
+    strb header = STRB_INIT, sources = STRB_INIT, file = STRB_INIT;
+    support_begin(&s, "saxpy", NULL, "split_");
+    s.model.default_variant =
+        support_variant(&s, support_template(&s, "templates/saxpy_naive.cl"), settings, NULL, NULL);
+    s.model.variants = (const variant *const *)s.variants;
+    if (header_write_split(&s.model, &header, &sources, &err) != KW_OK)
+        exit(1);
+    for (int i = 0; i < 2; i++) {
+        strb_reset(&file);
+        strb_printf(&file, "%s/%s.%s", folder, name, i == 0 ? "h" : "c");
+        const strb *text = i == 0 ? &header : &sources;
+        if (fs_write(strb_text(&file), text->data, text->length, &err) != KW_OK)
+            exit(1);
+    }
+    strb_clear(&header);
+    strb_clear(&sources);
+    strb_clear(&file);
+    support_end(&s);
+}
+
 /* ---- trees ---- */
 
 enum { TREE_LINES = 4000, TREE_NODES = HEADER_TREE_LEAVES - 1 };
@@ -328,6 +353,8 @@ int main(int argc, char **argv)
     write_gemm(folder, key);
     write_other_gemm(folder);
     write_trees(folder);
+    write_split(folder, "split_saxpy", "WG=64");
+    write_split(folder, "other/split_saxpy", "WG=128");
     write_plain(folder, "saxpy", "templates/saxpy_naive.cl", "templates/saxpy_vec.cl", "", key, "N=1024");
     write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key,
                 "N=4096");
