@@ -1,6 +1,7 @@
 #!/bin/sh
 # kernwright crossover: two scripted devices, and PoCL with Intel's CPU runtime where that is installed.
 # shellcheck disable=SC2016,SC2154 # ${} is the templates'; variables come from support/cli.sh
+vendors=${OCL_ICD_VENDORS:-}
 # shellcheck source=tests/support/cli.sh
 . "$(dirname "$0")/support/cli.sh"
 
@@ -48,15 +49,17 @@ refuses_at_once 'no store' 2 'no store at none.db' crossover saxpy --store none.
 
 # ---- two real devices ----
 unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE
+[ -z "$vendors" ] || export OCL_ICD_VENDORS="$vendors"
 kernwright devices
-if has "$output" 'Intel(R) OpenCL' && has "$output" 'Portable'; then
-    for device in 'Portable' 'Intel(R) OpenCL'; do
-        works "saxpy on $device" tune saxpy --dims N=100000 --device "$device" --budget 6 --store real.db
+if has "$output" ' intel/' && has "$output" ' pocl/'; then
+    for device in pocl/ intel/; do
+        works "saxpy on $device" tune saxpy --dims N=100000 --device "$device" --budget 6 --no-probe --store real.db
     done
-    works 'PoCL and Intel' crossover saxpy --store real.db --device Portable --device 'Intel(R) OpenCL' --json
+    works 'PoCL and Intel' crossover saxpy --store real.db --device pocl/ --device intel/ --json
     check 'nothing is missing there' [ "$(printf '%s\n' "$output" | grep -c '"missing":0')" -eq 4 ]
+    check 'all were timed' [ "$(printf '%s\n' "$output" | grep -c '"timed":1')" -eq 4 ]
 else
     skipped=$((skipped + 1))
-    echo "skipped: PoCL and Intel's CPU runtime: not both installed (PyPI: intel-opencl-rt)"
+    echo "skipped: PoCL and Intel's CPU runtime: not both installed (PyPI: intel-opencl-rt, and OCL_ICD_VENDORS to find it)"
 fi
 finish cli_crossover
