@@ -51,7 +51,7 @@ typedef struct tree_estimate {
     size_t folds;
 } tree_estimate;
 
-/* Shapes up to this many are left out one by one; more of them in this many folds / 4. */
+/* Shapes up to this many are left out one by one; more of them in 16 folds, of more than 256 in 8. */
 #define TREE_LEAVE_ONE_OUT 64
 
 /* For each shape: portfolio (at most k variants) and tree made from the others, asked for it. The settings are those

@@ -96,7 +96,7 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     *out = (tree_estimate){.settings = {INFINITY, 1}, .ratios = mem_calloc(n + 1, sizeof(double))};
     if (n < 2 || m->n_variants == 0)
         return;
-    out->folds = n <= TREE_LEAVE_ONE_OUT ? n : TREE_LEAVE_ONE_OUT / 4;
+    out->folds = n <= TREE_LEAVE_ONE_OUT ? n : n <= 256 ? 16 : 8;
     double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios);
     bool *used = mem_calloc(n, sizeof *used);
     size_t *order = shuffled(n);
