@@ -49,8 +49,8 @@ typedef struct crossover_counts {
     size_t no_text;          /* bests whose text the store does not have */
 } crossover_counts;
 
-/* Verifies and times on the evaluator's device what the others' winners lack there, and beside each of them the device's
- * own winner once more. Everything goes to the store. Shapes that this device was not tuned for are left out.
+/* Verifies and times on the evaluator's device what the others' winners lack there, and beside them the device's own
+ * winner once more. Everything goes to the store. Shapes that this device was not tuned for are left out.
  * KW_INTERRUPTED with what was measured stored. */
 kw_code crossover_measure(evaluator *e, store *s, const task *t, const task_types *types, const crossover_options *o,
                           crossover_counts *out, kw_error *err);

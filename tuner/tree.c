@@ -319,7 +319,7 @@ static size_t ranked(const tree *t, size_t leaf, size_t place)
     for (size_t k = 0; k < t->p.n; k++) {
         size_t before = 0;
         for (size_t i = 0; i < t->p.n; i++)
-            before += mean[i] < mean[k] || (mean[i] == mean[k] && i < k);
+            before += mean[i] < mean[k] || (i < k && mean[i] == mean[k]);
         if (before == place)
             return k;
     }

@@ -22,7 +22,7 @@ typedef struct tree tree;
  * towards its parent's. */
 tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used,
                tree_settings settings);
-/* The two halves of it: all splits, then what `settings` leave of them. Settling again is possible at a higher price. */
+/* The two halves of it: all splits, then what `settings` leave of them. It may be settled again at a higher price. */
 tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used);
 void tree_settle(tree *t, tree_settings settings);
 void tree_free(tree *t); /* NULL is fine */
