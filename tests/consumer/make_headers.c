@@ -87,6 +87,62 @@ static void write_split(const char *folder, const char *name, const char *settin
     support_end(&s);
 }
 
+/* ---- words of the languages as names ---- */
+
+static const char *const words[] = {
+    "asm",       "auto",     "bool",     "break",   "case",     "catch",    "char",      "class",     "const",
+    "constexpr", "continue", "decltype", "default", "delete",   "do",       "double",    "enum",      "explicit",
+    "export",    "extern",   "float",    "friend",  "goto",     "inline",   "int",       "long",      "mutable",
+    "namespace", "new",      "noexcept", "nullptr", "operator", "private",  "protected", "public",    "register",
+    "restrict",  "return",   "short",    "signed",  "wchar_t",   "static",   "struct",    "switch",    "template",
+    "this",      "throw",    "try",      "typedef", "typeid",   "typename", "union",     "unsigned",  "using",
+    "virtual",   "void",     "volatile", "while",   "xor",      "compl",    "bitand",    "alignas",   "thread_local",
+    "linux",     "unix",     "NULL",     "errno",   "stdin",    "handle",   "shape",     "workspace", "event",
+    "text",      "variant",  "plan",     "choice",  "status",   "full",     "leaf",      "tree",      "match"};
+enum { N_WORDS = sizeof words / sizeof *words, IN_ONE = 9 };
+
+/* Three dims, three scalars, three tensors with these names. */
+static void write_words(const char *folder, size_t number)
+{
+    const char *const *w = &words[IN_ONE * number];
+    strb task_text = STRB_INIT, template_text = STRB_INIT;
+    support_model s;
+    char name[32];
+    (void)snprintf(name, sizeof name, "words%zu", number);
+    strb_printf(&task_text,
+                "{\"task\": \"%s\", \"dims\": {\"%s\": {\"min\": 1}, \"%s\": {\"min\": 1}, \"%s\": "
+                "{\"min\": 1}}, \"types\": {\"T\": [\"f32\"]}, \"scalars\": [",
+                name, w[0], w[1], w[2]);
+    for (size_t i = 3; i < 6; i++)
+        strb_printf(&task_text, "%s{\"name\": \"%s\", \"type\": \"f32\", \"values\": [1]}", i > 3 ? ", " : "", w[i]);
+    strb_add(&task_text, "], \"tensors\": [");
+    for (size_t i = 6; i < 9; i++)
+        strb_printf(&task_text, "%s{\"name\": \"%s\", \"type\": \"T\", \"shape\": [\"%s\"], \"access\": \"%s\"}",
+                    i > 6 ? ", " : "", w[i], w[i - 6], i == 8 ? "out" : "in");
+    strb_add(&task_text, "]}");
+    strb_printf(&template_text,
+                "/*kernwright {\"task\": \"%s\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [32], "
+                "\"default\": 32}}, \"launches\": [{\"kernel\": \"any\", \"args\": [",
+                name);
+    for (size_t i = 0; i < IN_ONE; i++)
+        strb_printf(&template_text, "%s\"%s\"", i > 0 ? ", " : "", w[i]);
+    strb_printf(&template_text,
+                "], \"local\": [\"WG\"], \"groups\": [\"ceil_div(%s, WG)\"]}]} */\n"
+                "__kernel void any(int a, int b, int c, float d, float e, float f, __global const float *x,\n"
+                "__global const float *y, __global float *z)\n{\n}\n",
+                w[0]);
+    support_begin(&s, strb_text(&task_text), NULL, "kw_");
+    support_variant(&s, support_template(&s, strb_text(&template_text)), "", NULL, NULL);
+    header_tree tree = {.leaves = (header_leaf[]){{{0, -1, -1, -1}, {1, 0, 0, 0}}}, .n_leaves = 1};
+    support_device(&s, "v/a/x/10", NULL, -1);
+    s.devices[0].tree = &tree;
+    (void)snprintf(name, sizeof name, "kw_words%zu.h", number);
+    support_write(&s, folder, name);
+    support_end(&s);
+    strb_clear(&task_text);
+    strb_clear(&template_text);
+}
+
 /* ---- trees ---- */
 
 enum { TREE_LINES = 4000, TREE_NODES = HEADER_TREE_LEAVES - 1 };
@@ -352,6 +408,8 @@ int main(int argc, char **argv)
     const char *folder = argv[1], *key = argv[2];
     write_gemm(folder, key);
     write_other_gemm(folder);
+    for (size_t i = 0; i < N_WORDS / IN_ONE; i++)
+        write_words(folder, i);
     write_trees(folder);
     write_split(folder, "split_saxpy", "WG=64");
     write_split(folder, "other/split_saxpy", "WG=128");
