@@ -94,7 +94,7 @@ static const char *const words[] = {
     "constexpr", "continue", "decltype", "default", "delete",   "do",       "double",    "enum",      "explicit",
     "export",    "extern",   "float",    "friend",  "goto",     "inline",   "int",       "long",      "mutable",
     "namespace", "new",      "noexcept", "nullptr", "operator", "private",  "protected", "public",    "register",
-    "restrict",  "return",   "short",    "signed",  "wchar_t",   "static",   "struct",    "switch",    "template",
+    "restrict",  "return",   "short",    "signed",  "wchar_t",  "static",   "struct",    "switch",    "template",
     "this",      "throw",    "try",      "typedef", "typeid",   "typename", "union",     "unsigned",  "using",
     "virtual",   "void",     "volatile", "while",   "xor",      "compl",    "bitand",    "alignas",   "thread_local",
     "linux",     "unix",     "NULL",     "errno",   "stdin",    "handle",   "shape",     "workspace", "event",
