@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTENDERS 4
+/* Those that the luck of a first measurement may have kept from the front. A list of so many goes down to two or three
+ * soon: who is behind the leader with the whole interval is out. */
+#define CONTENDERS 6
 #define CONTENDER_SHARE 1.05
+#define MOST_SHARE 1.10 /* on a noisy device */
+#define ROWS_TO_JUDGE 2
 #define RETIME_ROWS 3
 #define RETIME_PASSES 16
 
@@ -19,7 +23,7 @@ static trial *trial_of_entry(search *q, const ledger_entry *entry)
     kw_error ignored;
     json *j = a ? json_parse(entry->config, strlen(entry->config), "store", 1, 1, &ignored) : NULL;
     trial *x = NULL;
-    if (j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK) {
+    if (j && template_config_recall(a->template, j, q->config)) {
         x = trial_new(a, a->template, q->config);
         if (variant_expand(a->template, &q->o->types, x->config, q->shape, &x->v, &ignored) != KW_OK) {
             trial_free(x);
@@ -40,20 +44,37 @@ static kw_code retime(search *q, trial *x, kw_error *err)
     return code;
 }
 
+static double contender_share(const search *q)
+{
+    const ledger_entry *leader = ledger_fastest(&q->ledger, NULL, NULL);
+    double share = leader && 1 + leader->noise > CONTENDER_SHARE ? 1 + leader->noise : CONTENDER_SHARE;
+    return share < MOST_SHARE ? share : MOST_SHARE;
+}
+
+/* Is another row of a contender of use? */
+static bool is_needed(const search *q, const ledger_entry *entry, size_t n_contenders)
+{
+    if (!entry->ok)
+        return false;
+    if (n_contenders == 1)
+        return search_other_method(q, entry->method);
+    bool is_behind = entry->n_rows >= ROWS_TO_JUDGE && entry->time.lo > ledger_fastest(&q->ledger, NULL, NULL)->time.hi;
+    return entry->n_rows <= RETIME_ROWS && !is_behind;
+}
+
 /* The present contenders, round by round, so that drift meets them all alike. *n_timed: how many rows that made. */
 static kw_code retime_once(search *q, size_t *n_timed, kw_error *err)
 {
     const ledger_entry *close[CONTENDERS];
     char hashes[CONTENDERS][HASH_HEX_SIZE];
-    size_t n = ledger_contenders(&q->ledger, CONTENDER_SHARE, close, CONTENDERS);
+    size_t n = ledger_contenders(&q->ledger, contender_share(q), close, CONTENDERS);
     *n_timed = 0;
     for (size_t i = 0; i < n; i++)
         memcpy(hashes[i], close[i]->source_hash, HASH_HEX_SIZE);
     for (size_t round = 0; round < RETIME_ROWS; round++) {
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
-            bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : search_other_method(q, entry->method);
-            trial *x = entry->ok && needed ? trial_of_entry(q, entry) : NULL;
+            trial *x = is_needed(q, entry, n) ? trial_of_entry(q, entry) : NULL;
             kw_code code = x ? retime(q, x, err) : KW_OK;
             if (code != KW_OK)
                 return code;
