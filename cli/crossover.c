@@ -122,11 +122,7 @@ static kw_code measure_on(const crossover_cli *c, const job_setup *setup, store 
 
 static kw_code open_results(const crossover_cli *c, store **s, kw_error *err)
 {
-    size_t n;
-    if (!c->from)
-        return store_open(c->store, c->devices.n == 0, s, err);
-    kw_code code = store_open(":memory:", false, s, err);
-    return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
+    return c->from ? results_open(c->from, s, err) : store_open(c->store, c->devices.n == 0, s, err);
 }
 
 static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)

@@ -19,11 +19,7 @@ typedef struct emit_cli {
 /* The source of rows: the store, or a results file read into a store in memory. */
 static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
 {
-    if (!c->from)
-        return store_open(c->store, true, s, err);
-    size_t n;
-    kw_code code = store_open(":memory:", false, s, err);
-    return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
+    return c->from ? results_open(c->from, s, err) : store_open(c->store, true, s, err);
 }
 
 /* What the tree of a device is worth, and what portfolios of other sizes would be. */

@@ -51,7 +51,7 @@ bad 'a negative shape' 2 'N=-1 is outside' 's/"N":100}/"N":-1}/'
 bad 'a dim over 2^31' 2 'N=3000000000 is outside' 's/"N":100}/"N":3000000000}/'
 bad 'another dim' 2 'dim N is not given' 's/"N":100}/"M":100}/'
 bad 'a text that was changed' 2 'it was changed' '/"variant":/s/fake_saxpy(int n/fake_saxpy(long n/'
-bad 'no texts' 1 'no OpenCL source' '/"variant":/d'
+bad 'no texts' 1 'bad.jsonl holds no OpenCL source' '/"variant":/d'
 bad 'an older task' 1 'before its definition changed' \
     's/"task_hash":"[0-9a-f]*"/"task_hash":"00000000000000000000000000000000"/'
 bad 'a key that is none' 2 'is not vendor/arch/name/units' 's#fake/scripted/large/64#fake#'
