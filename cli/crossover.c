@@ -14,7 +14,7 @@
 typedef struct crossover_cli {
     option_list devices;
     const char *type, *store, *from, *worker_command;
-    int64_t seed, compile_s, run_s;
+    int64_t seed, compile_s, run_s, between;
     bool json, warm;
 } crossover_cli;
 
@@ -103,6 +103,7 @@ static kw_code measure_on(const crossover_cli *c, const job_setup *setup, store 
     crossover_options o = {.fallback = setup->fallback,
                            .seed = (uint64_t)c->seed,
                            .cold = !c->warm,
+                           .n_between = (size_t)c->between,
                            .on_progress = on_progress,
                            .cookie = &p};
     bool known = false;
@@ -120,6 +121,21 @@ static kw_code measure_on(const crossover_cli *c, const job_setup *setup, store 
     return code;
 }
 
+/* One device alone may still have measured between its shapes. */
+static kw_code print_comparison(const crossover_cli *c, const job_setup *setup, store *s, kw_error *err)
+{
+    crossover x;
+    kw_code code = crossover_compare(s, setup->task, &setup->types, &x, err);
+    if (code != KW_OK)
+        return code == KW_FAILED && c->between > 0 && c->devices.n > 0 ? KW_OK : code;
+    if (c->json)
+        print_json(&x);
+    else
+        print_text(&x);
+    crossover_clear(&x);
+    return KW_OK;
+}
+
 static kw_code open_results(const crossover_cli *c, store **s, kw_error *err)
 {
     return c->from ? results_open(c->from, s, err) : store_open(c->store, c->devices.n == 0, s, err);
@@ -129,7 +145,6 @@ static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
     store *s = NULL;
-    crossover x;
     memset(&setup, 0, sizeof setup);
     if (c->from && c->devices.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "--device measures, which needs a store: import %s into one", c->from);
@@ -146,14 +161,7 @@ static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)
     for (size_t i = 0; code == KW_OK && i < c->devices.n; i++)
         code = measure_on(c, &setup, s, c->devices.items[i], err);
     if (code == KW_OK)
-        code = crossover_compare(s, setup.task, &setup.types, &x, err);
-    if (code == KW_OK) {
-        if (c->json)
-            print_json(&x);
-        else
-            print_text(&x);
-        crossover_clear(&x);
-    }
+        code = print_comparison(c, &setup, s, err);
     store_close(s);
     job_setup_clear(&setup);
     return code;
@@ -165,6 +173,7 @@ int cli_crossover(int argc, char **argv)
     memset(&c, 0, sizeof c);
     const option_row rows[] = {
         {"--device", OPTION_LIST, &c.devices, "SPEC", "measure on this device what the others' bests lack there"},
+        {"--between-shapes", OPTION_COUNT, &c.between, "N", "also N of its own bests on all its shapes: better trees"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--from", OPTION_TEXT, &c.from, "FILE", "compare by exported results instead of the store"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types"},

@@ -27,6 +27,23 @@ works 'split' emit saxpy --store a.db -o s.h --split
 check 'two files' [ -s s.h ] && check 'the second' grep -q 'fake_saxpy' s.c
 check 'the text is in one' [ "$(grep -c 'global const float' s.h)" -eq 0 ]
 
+# ---- trees need times of few variants on many shapes: the bests of shapes, on all of them ----
+params='"WG": {"values": [16, 32, 64], "default": 64}, "FIX": {"values": [1, 2, 3, 4, 5]}' \
+    before='#pragma fake time_ns=${1000000 * (6 - FIX) + 10000 * WG}' more='"fallback": true,' && template p.cl
+for n in 100 200 300 400; do
+    works "few configurations for $n" tune saxpy --template p.cl --dims "N=$n" --no-probe --store p.db \
+        --strategy random --seed "$n" --budget 2
+done
+works 'before' emit saxpy --store p.db -o p.h
+works 'between shapes' crossover saxpy --store p.db --device fake:0 --between-shapes 8
+check 'something was missing' [ "$(printf '%s\n' "$errors" | grep -c ' ok ')" -gt 0 ]
+check 'and is measured' has "$errors" 'of them failed 0'
+works 'once' crossover saxpy --store p.db --device fake:0 --between-shapes 8
+check 'not again' has "$errors" 'measured 0'
+works 'after' emit saxpy --store p.db -o p2.h
+check 'the header knows more' [ "$(grep -c 'FIX=' p2.h)" -ge 1 ]
+refuses_at_once 'fewer than none between' 2 'between-shapes' crossover saxpy --store p.db --between-shapes -1
+
 # ---- without template or device ----
 works 'exported' results export --store a.db -o good.jsonl
 rm g.cl

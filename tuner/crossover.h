@@ -40,6 +40,8 @@ typedef struct crossover_options {
     uint64_t seed;
     bool cold;
     const probe_figures *probe; /* NULL: not known */
+    size_t n_between; /* so many of the device's own general winners, those of the most shapes first, are measured on
+                         all its shapes as well: what a portfolio is chosen from. 0: none */
     void (*on_progress)(const task_shape *shape, const measurement *m, void *cookie);
     void *cookie;
 } crossover_options;

@@ -39,12 +39,13 @@ static void close_session(session *q)
 
 /* Runs one and keeps what came out. */
 static kw_code run(session *q, const variant *v, const task_shape *shape, candidate_kind kind, timing_method method,
-                   kw_error *err)
+                   double hopeless_ns, kw_error *err)
 {
     char date[21];
     rows r;
     strb config = STRB_INIT;
-    candidate c = {.kind = kind, .variant = v, .cases = &q->cases, .target = *shape, .method = method};
+    candidate c = {
+        .kind = kind, .variant = v, .cases = &q->cases, .target = *shape, .method = method, .hopeless_ns = hopeless_ns};
     evaluator_submit(q->e, &c);
     if (!evaluator_next(q->e, err)) {
         evaluator_forget(q->e);
@@ -103,11 +104,73 @@ static kw_code measure_shape(session *q, const choice *c, const chosen_device *h
             done[n_done++] = x->hash;
             q->counts->no_text += !x->v;
             if (x->v)
-                code = run(q, x->v, &own->shape, CANDIDATE_TARGET, method_of(own), err);
+                code = run(q, x->v, &own->shape, CANDIDATE_TARGET, method_of(own), 0, err);
         }
     }
     if (code == KW_OK && n_done > 0 && own->variant->v)
-        code = run(q, own->variant->v, &own->shape, CANDIDATE_RETIME, method_of(own), err);
+        code = run(q, own->variant->v, &own->shape, CANDIDATE_RETIME, method_of(own), 0, err);
+    return code;
+}
+
+/* ---- between the shapes of one device ---- */
+
+typedef struct winner {
+    const known_variant *x;
+    size_t n_shapes;
+} winner;
+
+static int by_shapes(const void *a, const void *b)
+{
+    const winner *x = a, *y = b;
+    if (x->n_shapes != y->n_shapes)
+        return x->n_shapes > y->n_shapes ? -1 : 1;
+    return strcmp(x->x->hash, y->x->hash);
+}
+
+static bool is_general(const chosen_row *row)
+{
+    return row->level == VERIFIED_GENERAL && row->variant->v && serves_all_shapes(row->variant->v);
+}
+
+/* The general winners, those of the most shapes first. Caller frees. */
+static winner *general_winners(const chosen_device *d, size_t *n)
+{
+    winner *all = mem_calloc(d->n_rows + 1, sizeof *all);
+    *n = 0;
+    for (size_t i = 0; i < d->n_rows; i++) {
+        size_t k = 0;
+        if (!is_general(&d->rows[i]))
+            continue;
+        while (k < *n && all[k].x != d->rows[i].variant)
+            k++;
+        *n += k == *n;
+        all[k].x = d->rows[i].variant;
+        all[k].n_shapes++;
+    }
+    qsort(all, *n, sizeof *all, by_shapes);
+    return all;
+}
+
+/* What takes five times as long as the shape's best need not be known exactly. */
+#define HOPELESS 5.0
+
+static kw_code measure_between(session *q, const chosen_device *here, kw_error *err)
+{
+    const device_limits *limits = &evaluator_device(q->e)->limits;
+    size_t n;
+    winner *all = general_winners(here, &n);
+    kw_code code = KW_OK;
+    n = n < q->o->n_between ? n : q->o->n_between;
+    for (size_t i = 0; i < here->n_rows && code == KW_OK; i++) {
+        const chosen_row *own = &here->rows[i];
+        const ledger_entry *best = ledger_find(&own->group->ledger, own->variant->hash);
+        for (size_t k = 0; k < n && code == KW_OK; k++) {
+            const known_variant *x = all[k].x;
+            if (is_missing(own, x->hash) && variant_fits(x->v, &own->shape, limits, NULL))
+                code = run(q, x->v, &own->shape, CANDIDATE_TARGET, method_of(own), HOPELESS * best->time.median, err);
+        }
+    }
+    free(all);
     return code;
 }
 
@@ -124,7 +187,7 @@ static kw_code measure_all(session *q, const choice *c, kw_error *err)
                             store_path(q->s), q->t->name, key, q->t->name);
     for (size_t i = 0; i < here->n_rows && code == KW_OK; i++)
         code = measure_shape(q, c, here, &here->rows[i], err);
-    return code;
+    return code == KW_OK && q->o->n_between > 0 ? measure_between(q, here, err) : code;
 }
 
 kw_code crossover_measure(evaluator *e, store *s, const task *t, const task_types *types, const crossover_options *o,
