@@ -173,7 +173,7 @@ int cli_crossover(int argc, char **argv)
     memset(&c, 0, sizeof c);
     const option_row rows[] = {
         {"--device", OPTION_LIST, &c.devices, "SPEC", "measure on this device what the others' bests lack there"},
-        {"--between-shapes", OPTION_COUNT, &c.between, "N", "also N of its own bests on all its shapes: better trees"},
+        {"--between-shapes", OPTION_COUNT, &c.between, "N", "also N of its own general ones on all its shapes: trees"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--from", OPTION_TEXT, &c.from, "FILE", "compare by exported results instead of the store"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types"},

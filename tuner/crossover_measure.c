@@ -114,38 +114,47 @@ static kw_code measure_shape(session *q, const choice *c, const chosen_device *h
 
 /* ---- between the shapes of one device ---- */
 
-typedef struct winner {
+typedef struct general {
     const known_variant *x;
-    size_t n_shapes;
-} winner;
+    size_t n_shapes; /* on which it is the fastest of the general ones */
+} general;
 
 static int by_shapes(const void *a, const void *b)
 {
-    const winner *x = a, *y = b;
+    const general *x = a, *y = b;
     if (x->n_shapes != y->n_shapes)
         return x->n_shapes > y->n_shapes ? -1 : 1;
     return strcmp(x->x->hash, y->x->hash);
 }
 
-static bool is_general(const chosen_row *row)
+static general *place_of(general *all, size_t *n, const known_variant *x)
 {
-    return row->level == VERIFIED_GENERAL && row->variant->v && serves_all_shapes(row->variant->v);
+    size_t k = 0;
+    while (k < *n && all[k].x != x)
+        k++;
+    *n += k == *n;
+    all[k].x = x;
+    return &all[k];
 }
 
-/* The general winners, those of the most shapes first. Caller frees. */
-static winner *general_winners(const chosen_device *d, size_t *n)
+/* The general variants of the device, those first that are the fastest of them on the most shapes. Caller frees. */
+static general *find_general(const choice *c, const chosen_device *d, size_t *n)
 {
-    winner *all = mem_calloc(d->n_rows + 1, sizeof *all);
+    general *all = mem_calloc(c->known.n + 1, sizeof *all);
     *n = 0;
     for (size_t i = 0; i < d->n_rows; i++) {
-        size_t k = 0;
-        if (!is_general(&d->rows[i]))
-            continue;
-        while (k < *n && all[k].x != d->rows[i].variant)
-            k++;
-        *n += k == *n;
-        all[k].x = d->rows[i].variant;
-        all[k].n_shapes++;
+        const ledger *l = &d->rows[i].group->ledger;
+        const ledger_entry *best = NULL;
+        for (size_t k = 0; k < l->n; k++) {
+            const ledger_entry *e = &l->entries[k];
+            if (!may_be_in_tree(c, e))
+                continue;
+            (void)place_of(all, n, find_known(&c->known, e->source_hash));
+            if (!best || e->time.median < best->time.median)
+                best = e;
+        }
+        if (best)
+            place_of(all, n, find_known(&c->known, best->source_hash))->n_shapes++;
     }
     qsort(all, *n, sizeof *all, by_shapes);
     return all;
@@ -154,11 +163,11 @@ static winner *general_winners(const chosen_device *d, size_t *n)
 /* What takes five times as long as the shape's best need not be known exactly. */
 #define HOPELESS 5.0
 
-static kw_code measure_between(session *q, const chosen_device *here, kw_error *err)
+static kw_code measure_between(session *q, const choice *c, const chosen_device *here, kw_error *err)
 {
     const device_limits *limits = &evaluator_device(q->e)->limits;
     size_t n;
-    winner *all = general_winners(here, &n);
+    general *all = find_general(c, here, &n);
     kw_code code = KW_OK;
     n = n < q->o->n_between ? n : q->o->n_between;
     for (size_t i = 0; i < here->n_rows && code == KW_OK; i++) {
@@ -187,7 +196,7 @@ static kw_code measure_all(session *q, const choice *c, kw_error *err)
                             store_path(q->s), q->t->name, key, q->t->name);
     for (size_t i = 0; i < here->n_rows && code == KW_OK; i++)
         code = measure_shape(q, c, here, &here->rows[i], err);
-    return code == KW_OK && q->o->n_between > 0 ? measure_between(q, here, err) : code;
+    return code == KW_OK && q->o->n_between > 0 ? measure_between(q, c, here, err) : code;
 }
 
 kw_code crossover_measure(evaluator *e, store *s, const task *t, const task_types *types, const crossover_options *o,

@@ -76,6 +76,8 @@ bool serves_all_shapes(const variant *v);
 
 /* Fills tree and report of each device (dispatch_tree.c). The texts of general variants have been read. */
 void choose_trees(choice *c);
+/* General on its device, with a text for any shape that has been read. */
+bool may_be_in_tree(const choice *c, const ledger_entry *e);
 bool tree_names(const chosen_device *d, const known_variant *x);
 
 #endif
