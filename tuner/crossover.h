@@ -41,7 +41,7 @@ typedef struct crossover_options {
     bool cold;
     const probe_figures *probe; /* NULL: not known */
     size_t n_between; /* so many of the device's own general variants, those first that are the fastest of them on the
-                         most shapes, are measured on all its shapes as well: a portfolio is chosen from them. 0: none */
+                         most shapes, are measured on all its shapes too: a portfolio is chosen from them. 0: none */
     void (*on_progress)(const task_shape *shape, const measurement *m, void *cookie);
     void *cookie;
 } crossover_options;

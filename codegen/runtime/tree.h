@@ -1,5 +1,5 @@
 /* What every dispatch header shares for the layer of decision trees: integer features of a shape, and how a tree is
- * asked. The tool fits its trees with these same functions, so that a shape at a threshold is on one side everywhere. */
+ * asked. The tool fits its trees with these same functions, so that a shape at a threshold is on the same side. */
 #ifndef KW_SHARED_TREE
 #define KW_SHARED_TREE 1
 
