@@ -115,6 +115,11 @@ static void answer(const char *text, size_t length)
     meet(name_of_mode(j.mode), j.id);
     log_event("end", name_of_mode(j.mode), j.id);
     job_record r = {.outcome = OUTCOME_OK, .stage = STAGE_DONE, .registers = -1, .spill_bytes = -1, .local_bytes = -1};
+    const char *bad = getenv("BAD"); /* so many candidates do not compile */
+    if (bad && j.mode == JOB_COMPILE && j.id <= atoi(bad)) {
+        r.outcome = OUTCOME_COMPILE_ERROR;
+        r.stage = STAGE_COMPILE;
+    }
     r.compile_ms = j.mode == JOB_COMPILE ? 7 : 1;
     r.registers = j.mode == JOB_COMPILE ? 33 : -1;
     if (j.mode == JOB_EVALUATE || j.mode == JOB_TIME) {
@@ -372,6 +377,27 @@ static void cpu_alternates(void **state)
     assert_int_equal(o.n_evaluate, 8);
     assert_int_equal(o.phases, 2); /* four are compiled ahead, then timed, twice */
     end(s);
+}
+
+/* A whole turn of candidates that do not compile: there is nothing to time, and the next ones get theirs. */
+static void cpu_turns_without_success(void **state)
+{
+    (void)state;
+    for (int n_bad = 4; n_bad <= 8; n_bad += 2) {
+        char text[8];
+        snprintf(text, sizeof text, "%d", n_bad);
+        setenv("BAD", text, 1);
+        setting *s = begin_logging("cpu-log", 2, "");
+        for (uint32_t i = 0; i < 8; i++)
+            add(s, i, CANDIDATE_TARGET, "N=100");
+        int n_failed = 0;
+        for (uint32_t i = 0; i < 8; i++)
+            n_failed += next(s)->record.outcome == OUTCOME_COMPILE_ERROR;
+        assert_int_equal(n_failed, n_bad);
+        assert_int_equal(read_log(s).n_compile, 8);
+        end(s);
+    }
+    unsetenv("BAD");
 }
 
 /* Retiming and general verification use what is compiled already. */
@@ -668,6 +694,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gpu_begins_at_once),
         cmocka_unit_test(memory_is_short),
         cmocka_unit_test(cpu_alternates),
+        cmocka_unit_test(cpu_turns_without_success),
         cmocka_unit_test(no_second_compile),
         cmocka_unit_test(one_worker_does_all),
         cmocka_unit_test(figures_of_the_first_build),

@@ -267,6 +267,10 @@ static void schedule(evaluator *e)
         bool full = e->phase_compiled >= compile_batch(e) || !e->waiting.first;
         if (e->in_compile == 0 && full && e->compiled.first)
             e->compile_phase = false;
+        if (e->in_compile == 0 && full && !e->compiled.first && !e->on_timing) {
+            e->phase_compiled = 0; /* none of them compiles: the next ones */
+            start_compiles(e);
+        }
     }
     if (!e->compile_phase) {
         start_timing(e);
