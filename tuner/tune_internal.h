@@ -64,8 +64,8 @@ typedef struct search {
     bool knows_seconds;                    /* which were kept, and need not be guessed */
     double kept_seconds;                   /* search_seconds when they were last kept */
     int64_t start_ns;
-    double pace_s;        /* from one result to the next, recently; 0: not known yet */
-    int64_t last_ns;      /* when the latest came */
+    double pace_s;    /* from one result to the next, recently; 0: not known yet */
+    int64_t last_ns;  /* when the latest came */
     uint32_t *config; /* scratch */
 } search;
 
