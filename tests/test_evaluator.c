@@ -383,20 +383,13 @@ static void cpu_alternates(void **state)
 static void cpu_turns_without_success(void **state)
 {
     (void)state;
-    for (int n_bad = 4; n_bad <= 8; n_bad += 2) {
-        char text[8];
-        snprintf(text, sizeof text, "%d", n_bad);
-        setenv("BAD", text, 1);
-        setting *s = begin_logging("cpu-log", 2, "");
-        for (uint32_t i = 0; i < 8; i++)
-            add(s, i, CANDIDATE_TARGET, "N=100");
-        int n_failed = 0;
-        for (uint32_t i = 0; i < 8; i++)
-            n_failed += next(s)->record.outcome == OUTCOME_COMPILE_ERROR;
-        assert_int_equal(n_failed, n_bad);
-        assert_int_equal(read_log(s).n_compile, 8);
-        end(s);
-    }
+    setenv("BAD", "6", 1);
+    setting *s = begin_logging("cpu-log", 2, "");
+    for (uint32_t i = 0; i < 8; i++)
+        add(s, i, CANDIDATE_TARGET, "N=100");
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(next(s)->record.outcome, i < 6 ? OUTCOME_COMPILE_ERROR : OUTCOME_OK);
+    end(s);
     unsetenv("BAD");
 }
 

@@ -1,5 +1,5 @@
-/* The order in which parallel work ends does not decide what a search proposes; a candidate that keeps everybody waiting
- * does not hold it up. */
+/* The order in which parallel work ends does not decide what a search proposes; a candidate that keeps everybody
+ * waiting does not hold it up. */
 #include "tests/support_tune.h"
 #include "tuner/tune_internal.h"
 #include "tuner/worker.h"
