@@ -115,11 +115,8 @@ static void answer(const char *text, size_t length)
     meet(name_of_mode(j.mode), j.id);
     log_event("end", name_of_mode(j.mode), j.id);
     job_record r = {.outcome = OUTCOME_OK, .stage = STAGE_DONE, .registers = -1, .spill_bytes = -1, .local_bytes = -1};
-    const char *bad = getenv("BAD"); /* so many candidates do not compile */
-    if (bad && j.mode == JOB_COMPILE && j.id <= atoi(bad)) {
+    if (getenv("BAD") && j.mode == JOB_COMPILE && j.id <= atoi(getenv("BAD"))) /* the first do not compile */
         r.outcome = OUTCOME_COMPILE_ERROR;
-        r.stage = STAGE_COMPILE;
-    }
     r.compile_ms = j.mode == JOB_COMPILE ? 7 : 1;
     r.registers = j.mode == JOB_COMPILE ? 33 : -1;
     if (j.mode == JOB_EVALUATE || j.mode == JOB_TIME) {
