@@ -124,7 +124,7 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
                       .templates = &one,
                       .n_templates = 1,
                       .fallback = setup.fallback,
-                      .strategy = strategy_table[0],
+                      .strategy = strategy_find("random", NULL),
                       .seed = (uint64_t)c->seed,
                       .cold = !c->warm};
     kw_code worst = code;

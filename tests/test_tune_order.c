@@ -65,7 +65,8 @@ static void answer(turns *ts, turn *t)
 static void test_turns(void **state)
 {
     (void)state;
-    static const strategy_ops ops = {"note", "", note_start, note_ask, note_tell, note_stop};
+    static const strategy_ops ops = {
+        .name = "note", .doc = "", .start = note_start, .ask = note_ask, .tell = note_tell, .stop = note_stop};
     const template_text text = {.name = "order", .params = "\"A\": {\"values\": \"range(500)\"}"};
     task *t = saxpy_task();
     template *p = template_of_text(t, &text);

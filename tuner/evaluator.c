@@ -502,6 +502,12 @@ bool evaluator_interrupted(const evaluator *e)
     return pool_interrupted(e->pool);
 }
 
+bool evaluator_asked_to_stop(evaluator *e)
+{
+    pool_poll(e->pool, 0, NULL);
+    return pool_interrupted(e->pool);
+}
+
 int64_t evaluator_restarts(const evaluator *e)
 {
     return pool_restarts(e->pool);

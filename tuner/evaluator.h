@@ -75,6 +75,8 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
 void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */
 bool evaluator_interrupted(const evaluator *e);
+/* The same for long work on the host: looks whether a signal has come since, without waiting. */
+bool evaluator_asked_to_stop(evaluator *e);
 int64_t evaluator_restarts(const evaluator *e);
 
 #endif

@@ -242,12 +242,19 @@ static kw_code begin(search *q, evaluator *e, store *s, const task *t, const tun
     return code;
 }
 
+static bool asked_to_stop(void *cookie)
+{
+    return evaluator_asked_to_stop(cookie);
+}
+
 static kw_code begin_search(search *q, kw_error *err)
 {
     const tune_options *o = q->o;
+    const space_limits build = {.stopped = asked_to_stop, .cookie = q->e};
     kw_code code =
-        arms_init(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
-                  o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, err);
+        arms_init_within(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
+                         o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, &build,
+                         err);
     if (code != KW_OK)
         return code;
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
