@@ -181,7 +181,6 @@ static void test_order_of_ends(void **state)
     searched x[2];
     tune_result r[2];
     memset(x, 0, sizeof x);
-    bool same_order = true;
     for (size_t i = 0; i < 2; i++) {
         strb text = STRB_INIT;
         strb_printf(&text,
@@ -192,9 +191,6 @@ static void test_order_of_ends(void **state)
         strb_clear(&text);
         assert_int_equal(x[i].n, BUDGET);
     }
-    for (size_t k = 0; k < BUDGET; k++)
-        same_order = same_order && strcmp(x[0].configs[k], x[1].configs[k]) == 0;
-    assert_false(same_order); /* or there was nothing to test */
     for (size_t i = 0; i < 2; i++)
         qsort(x[i].configs, x[i].n, sizeof *x[i].configs, by_text);
     for (size_t k = 0; k < BUDGET; k++)
