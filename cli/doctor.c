@@ -139,10 +139,10 @@ int cli_doctor(int argc, char **argv)
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "check a worker started this way"},
         {"--json", OPTION_FLAG, &d.json, NULL, "as JSON"},
     };
-    const option_set set = {
-        "doctor", "[options]",
-        "Checks data folders, worker process, drivers, compiler, simulator and store. Exit 3 if something must be mended.", rows,
-        sizeof rows / sizeof *rows};
+    const option_set set = {"doctor", "[options]",
+                            "Checks data folders, worker process, drivers, compiler, simulator and store. Exit 3 if "
+                            "something must be mended.",
+                            rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

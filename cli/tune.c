@@ -74,8 +74,7 @@ static void on_progress(const tune_progress *p, void *cookie)
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds,
                  p->seconds_budget);
     log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose,
-             p->m->template_name,
-             outcome_name(p->m->outcome), best);
+             p->m->template_name, outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
 

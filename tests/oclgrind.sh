@@ -58,6 +58,7 @@ tuned() { # WHAT ARGUMENT...
     shift
     works "$what" tune saxpy --template hidden.cl --dims N=1000 --no-probe --device pocl --strategy exhaustive --json "$@"
 }
+# shellcheck disable=SC2317 # called by check
 matches() { # TEXT PATTERN
     printf '%s\n' "$1" | grep -q "$2"
 }

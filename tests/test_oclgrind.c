@@ -87,8 +87,9 @@ static void gives_up(void **state)
     assert_int_equal(o, OUTCOME_LAUNCH_ERROR);
     assert_non_null(strstr(strb_text(&detail), "Unsupported instruction: freeze"));
     strb_reset(&detail);
-    assert_true(judge("\nInvalid read of size 4 at global memory address 0x0\n\tKernel: k\n\nUnsupported instruction: x\n",
-                      &o, &detail));
+    assert_true(
+        judge("\nInvalid read of size 4 at global memory address 0x0\n\tKernel: k\n\nUnsupported instruction: x\n", &o,
+              &detail));
     assert_int_equal(o, OUTCOME_OUT_OF_BOUNDS);
     strb_clear(&detail);
 }
@@ -97,8 +98,9 @@ static void gives_up(void **state)
 static void cut_off(void **state)
 {
     (void)state;
-    static const char text[] = "\nInvalid read of size 4 at global memory address 0x10\n\tKernel: some_kernel\n\tAt line 5 "
-                               "(column 2) of input.cl:\n\t  b[i] = a[i];\n";
+    static const char text[] =
+        "\nInvalid read of size 4 at global memory address 0x10\n\tKernel: some_kernel\n\tAt line 5 "
+        "(column 2) of input.cl:\n\t  b[i] = a[i];\n";
     for (size_t n = 0; n < sizeof text; n++) {
         char *copy = mem_alloc(n + 1); /* its own allocation, so that a sanitizer sees a read past its end */
         memcpy(copy, text, n);
@@ -213,8 +215,8 @@ static void hidden_faults(void **state)
 {
     simulate(state, "float z = x[i] * 0; " RIGHT " t[l] = z;", OCLGRIND_FAILED, OUTCOME_OUT_OF_BOUNDS, "Invalid read");
     simulate(state, RIGHT " if (i == n - 1) y[n] = y[n];", OCLGRIND_FAILED, OUTCOME_OUT_OF_BOUNDS, "Invalid");
-    simulate(state, "if (l == 0) t[64] = a; if (i < n) y[i] = (l == 1 ? t[64] * 0 + a : a) * x[i] + y[i];", OCLGRIND_FAILED,
-             OUTCOME_NONDETERMINISTIC, "race");
+    simulate(state, "if (l == 0) t[64] = a; if (i < n) y[i] = (l == 1 ? t[64] * 0 + a : a) * x[i] + y[i];",
+             OCLGRIND_FAILED, OUTCOME_NONDETERMINISTIC, "race");
     simulate(state, "if (l & 1) barrier(CLK_LOCAL_MEM_FENCE); " RIGHT, OCLGRIND_FAILED, OUTCOME_NONDETERMINISTIC,
              "barrier");
     simulate(state, "float z[2]; z[l & 1] = 1; if (i < n && z[1] == 2) y[i] = 0; " RIGHT, OCLGRIND_FAILED,
@@ -274,11 +276,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return test_worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded),        cmocka_unit_test(no_findings),
-        cmocka_unit_test(gives_up),        cmocka_unit_test(cut_off),
-        cmocka_unit_test(right_ones),      cmocka_unit_test(hidden_faults),
-        cmocka_unit_test(wrong_results),   cmocka_unit_test(not_checked),
-        cmocka_unit_test(not_installed),   cmocka_unit_test(does_not_run),
+        cmocka_unit_test(recorded),      cmocka_unit_test(no_findings), cmocka_unit_test(gives_up),
+        cmocka_unit_test(cut_off),       cmocka_unit_test(right_ones),  cmocka_unit_test(hidden_faults),
+        cmocka_unit_test(wrong_results), cmocka_unit_test(not_checked), cmocka_unit_test(not_installed),
+        cmocka_unit_test(does_not_run),
     };
     return cmocka_run_group_tests_name("oclgrind", tests, begin, end);
 }

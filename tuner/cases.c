@@ -287,7 +287,8 @@ static bool is_cheap(const case_source *s, const job_case *c)
 {
     double operations, elements;
     cost_of(s, &c->shape, &operations, &elements);
-    return !has_empty(s, &c->shape) && operations <= DEEP_OPERATIONS && elements <= DEEP_ELEMENTS && items_of(&c->plan) <= DEEP_ITEMS;
+    return !has_empty(s, &c->shape) && operations <= DEEP_OPERATIONS && elements <= DEEP_ELEMENTS &&
+           items_of(&c->plan) <= DEEP_ITEMS;
 }
 
 static double deep_cost(const case_source *s, const job_case *c)

@@ -15,8 +15,8 @@
 
 #define DEFAULT_DEEP_MS 3000
 #define COMPILE_MS 60000
-#define RUN_MS 30000     /* of one shape */
-#define MAX_REPORTS 200  /* of one process, about 1 KiB each */
+#define RUN_MS 30000    /* of one shape */
+#define MAX_REPORTS 200 /* of one process, about 1 KiB each */
 #define LEAST_LOCAL (32 << 10)
 #define LEAST_GROUP 1024
 
@@ -56,9 +56,10 @@ char *oclgrind_find(void)
 
 kw_code oclgrind_missing(kw_error *err)
 {
-    return kw_error_set(err, KW_ENVIRONMENT,
-                        "--deep-check needs Oclgrind: install it (apt-get install oclgrind), or set KERNWRIGHT_OCLGRIND "
-                        "to the program");
+    return kw_error_set(
+        err, KW_ENVIRONMENT,
+        "--deep-check needs Oclgrind: install it (apt-get install oclgrind), or set KERNWRIGHT_OCLGRIND "
+        "to the program");
 }
 
 void oclgrind_version(const char *path, strb *out)
@@ -129,8 +130,8 @@ static kw_code make_command(const oclgrind *g, strb *out, kw_error *err)
     strb_add(out, "unset KERNWRIGHT_DEVICE KERNWRIGHT_RUNNER KERNWRIGHT_COMPARE KERNWRIGHT_FAKE OCLGRIND_QUICK; exec ");
     quote(g->path, out);
     strb_printf(out,
-                " --build-options -cl-opt-disable --data-races --uninitialized --max-errors %d --max-wgsize %" PRId64 " --local-mem-size %" PRId64
-                " --global-mem-size %lld ",
+                " --build-options -cl-opt-disable --data-races --uninitialized --max-errors %d --max-wgsize %" PRId64
+                " --local-mem-size %" PRId64 " --global-mem-size %lld ",
                 MAX_REPORTS, g->max_group, g->local_bytes, 1LL << 30);
     quote(self, out);
     strb_add(out, " worker --stdio");

@@ -34,7 +34,7 @@ kw_code oclgrind_missing(kw_error *err);
 /* Nothing is started yet. NULL when it is not installed. `deep_ms`: after so long no further shape is begun
  * (0: 3 s). */
 oclgrind *oclgrind_new(int64_t deep_ms);
-void oclgrind_free(oclgrind *g); /* NULL is fine */
+void oclgrind_free(oclgrind *g);        /* NULL is fine */
 const char *oclgrind_name(oclgrind *g); /* its version; borrowed */
 
 /* Simulates v on small shapes of `cases`, whose limits (those of the tuned device) the simulator takes over as far as

@@ -30,8 +30,8 @@ typedef struct oclgrind_findings {
 void oclgrind_log_read(const char *text, size_t length, oclgrind_findings *out);
 
 /* false when nothing speaks against the kernel. Otherwise *o is out_of_bounds or nondeterministic (a race, a divergent
- * barrier, a value that was never written), or launch_error when the simulator gave up; `detail` gets one line. The gravest
- * kind decides: what lies outside is also never written. */
+ * barrier, a value that was never written), or launch_error when the simulator gave up; `detail` gets one line. The
+ * gravest kind decides: what lies outside is also never written. */
 bool oclgrind_judge(const oclgrind_findings *f, outcome *o, strb *detail);
 
 #endif

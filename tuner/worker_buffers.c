@@ -213,9 +213,8 @@ static kw_code fill_guards(device *d, const guarded *g, unsigned char byte, kw_e
 
 static kw_code fill_inside(device *d, const guarded *g, int poison, kw_error *err)
 {
-    return poison == BUFFERS_UNWRITTEN
-               ? KW_OK
-               : device_fill(d, g->whole, g->guard, g->bytes, (unsigned char)poison, err);
+    return poison == BUFFERS_UNWRITTEN ? KW_OK
+                                       : device_fill(d, g->whole, g->guard, g->bytes, (unsigned char)poison, err);
 }
 
 /* Guards and the part between them at once. */

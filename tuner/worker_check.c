@@ -400,8 +400,7 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
         return run_device_failed(r, &err, "running");
     r->host_ns = (double)(clock_now_ns() - start);
     r->record->device_ms += r->host_ns / 1e6;
-    return run_check_log(r) &&
-           run_check_all(r, data, set, poison, pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
+    return run_check_log(r) && run_check_all(r, data, set, poison, pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 
 /* A simulator runs everything in one order, and a second run would tell nothing that it does not see in the first. */

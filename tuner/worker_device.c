@@ -53,7 +53,8 @@ static bool is_simulated(const worker *w, const char *spec)
 /* A simulator runs no native code, and this process reads its log. */
 static bool wants_runner(const worker *w, const char *spec)
 {
-    return !is_simulated(w, spec) && (strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0));
+    return !is_simulated(w, spec) &&
+           (strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0));
 }
 
 static kw_code open_behind_runner(worker *w, const char *spec, kw_error *err)
