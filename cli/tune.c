@@ -15,7 +15,7 @@ typedef struct tune_cli {
     const char *dims, *shapes, *type, *device, *strategy, *budget, *store, *worker_command, *trace;
     option_list templates;
     int64_t seed, compile_workers, compile_s, run_s;
-    bool json, warm, no_probe;
+    bool json, warm, no_probe, deep_check, no_deep_check;
     const task *task;
 } tune_cli;
 
@@ -74,8 +74,7 @@ static void on_progress(const tune_progress *p, void *cookie)
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds,
                  p->seconds_budget);
     log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose,
-             p->m->template_name,
-             outcome_name(p->m->outcome), best);
+             p->m->template_name, outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
 
@@ -101,6 +100,8 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     if (isfinite(r->noise))
         json_set_number(o, "noise", r->noise);
     json_set_string(o, "verified", verified_name(r->verified));
+    if (r->deep_check[0])
+        json_set_string(o, "deep_check", r->deep_check);
     json_set_string(o, "source_hash", r->source_hash);
     json_set_int(o, "measured", (int64_t)r->measured);
     json_set_int(o, "reused", (int64_t)r->reused);
@@ -273,6 +274,20 @@ static kw_code probe_device(const tune_cli *c, evaluator *e, store *s, probe_fac
     return KW_OK;
 }
 
+/* Winners are simulated where the simulator is installed. */
+static kw_code find_oclgrind(const tune_cli *c, tune_options *o, kw_error *err)
+{
+    if (c->deep_check && c->no_deep_check)
+        return kw_error_set(err, KW_BAD_INPUT, "give either --deep-check or --no-deep-check, not both");
+    o->deep = c->deep_check ? DEEP_ALL : c->no_deep_check ? DEEP_NONE : DEEP_WINNERS;
+    o->oclgrind = c->no_deep_check ? NULL : oclgrind_new(0);
+    if (!o->oclgrind && c->deep_check)
+        return oclgrind_missing(err);
+    if (!o->oclgrind && !c->no_deep_check)
+        log_info("Oclgrind is not installed, so that winners are not simulated (apt-get install oclgrind)");
+    return KW_OK;
+}
+
 static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
@@ -285,9 +300,13 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     o.strategy = strategy_find(c->strategy, err);
     if (!o.strategy)
         return KW_BAD_INPUT;
-    code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
-    if (code != KW_OK)
+    code = find_oclgrind(c, &o, err);
+    if (code == KW_OK)
+        code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
+    if (code != KW_OK) {
+        oclgrind_free(o.oclgrind);
         return code;
+    }
     tune_cli with_task = *c;
     with_task.task = setup.task;
     o.types = setup.types;
@@ -329,6 +348,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
         code = kw_error_set(err, why.code, "%s", why.message);
     trace_free(o.trace);
     evaluator_close(e);
+    oclgrind_free(o.oclgrind);
     store_close(s);
     if (sum.tab)
         table_free(sum.tab);
@@ -352,6 +372,9 @@ int cli_tune(int argc, char **argv)
         {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},
         {"--no-probe", OPTION_FLAG, &c.no_probe, NULL, "do without what the device can do, also if the store has it"},
+        {"--deep-check", OPTION_FLAG, &c.deep_check, NULL,
+         "run every right candidate under Oclgrind; default: winners, where it is installed"},
+        {"--no-deep-check", OPTION_FLAG, &c.no_deep_check, NULL, "run none under Oclgrind"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},

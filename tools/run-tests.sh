@@ -41,7 +41,8 @@ run_one() {
     *.sh) timeout "$TEST_TIMEOUT" "$test" ;;
     *) timeout "$TEST_TIMEOUT" $TEST_WRAPPER "$test" ;;
     esac >"$logs/$name.log" 2>&1 </dev/null
-    echo $? >"$logs/$name.rc"
+    echo $? >"$logs/$name.rc.new"
+    mv "$logs/$name.rc.new" "$logs/$name.rc"
 }
 
 # Prints "passed failed skipped" of one finished test.
@@ -84,27 +85,38 @@ END
 }
 
 passed=0 failed=0 skipped=0
-running='' # "pid:name ..." in order of start
+running='' # names, in order of start
 count=0
 
-wait_first() {
-    first=${running%% *}
-    running=${running#* }
-    wait "${first%%:*}"
-    report "${first#*:}"
-    count=$((count - 1))
+# Waits until one of them has ended, whichever it is: its status file appears.
+wait_any() {
+    while :; do
+        left=''
+        for one in $running; do
+            if [ -f "$logs/$one.rc" ]; then
+                report "$one"
+                count=$((count - 1))
+            else
+                left="$left$one "
+            fi
+        done
+        running=$left
+        [ "$count" -lt "${1:-$JOBS}" ] && return
+        sleep 0.05
+    done
 }
 
-for test in "$@"; do
-    rm -f "$logs/$(name_of "$test").rc"
-    [ "$count" -ge "$JOBS" ] && wait_first
+# Scripts first, since some of them take long: the last to end should be a short one.
+for test in $(printf '%s\n' "$@" | grep '\.sh$') $(printf '%s\n' "$@" | grep -v '\.sh$'); do
+    [ "$count" -ge "$JOBS" ] && wait_any
+    name=$(name_of "$test")
+    rm -f "$logs/$name.rc" "$logs/$name.rc.new"
     run_one "$test" &
-    running="$running$!:$(name_of "$test") "
+    running="$running$name "
     count=$((count + 1))
 done
-while [ "$count" -gt 0 ]; do
-    wait_first
-done
+[ "$count" -gt 0 ] && wait_any 1
+wait
 
 echo "$title: passed=$passed failed=$failed skipped=$skipped"
 [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]

@@ -87,6 +87,8 @@ static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
         return KW_OK;
     case CANDIDATE_GENERAL:
         return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+    case CANDIDATE_DEEP:
+        return cases_deep(c->cases, c->variant, e->cases, n, err);
     case CANDIDATE_RETIME:
         return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
     case CANDIDATE_TARGET:
@@ -99,6 +101,7 @@ static job_mode mode_of(const candidate *c)
 {
     switch (c->kind) {
     case CANDIDATE_GENERAL:
+    case CANDIDATE_DEEP:
         return JOB_VERIFY;
     case CANDIDATE_RETIME:
         return JOB_TIME;
@@ -152,6 +155,7 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
     j.n_cases = n;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
+    j.verify_ms = c->kind == CANDIDATE_DEEP ? e->options.deep_ms : 0;
     if (c->variant)
         describe(e, c, compile_only, &j);
     strb line = STRB_INIT;

@@ -24,6 +24,7 @@ typedef struct evaluator_options {
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
+    int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */
     trace *trace;               /* borrowed; may be NULL */
 } evaluator_options;
 
@@ -37,6 +38,7 @@ typedef enum candidate_kind {
     CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
     CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
     CANDIDATE_RETIME,  /* time the target again */
+    CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
     CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
 } candidate_kind;
 

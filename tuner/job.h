@@ -86,6 +86,7 @@ typedef struct job {
     size_t n_cases;
     job_timing timing;
     job_limits limits;
+    int64_t verify_ms; /* JOB_VERIFY: no further case is begun after so long; 0: all cases */
     /* The trusted variant for full comparison of sampled cases; NULL source: none. */
     const char *trusted_source, *trusted_options;
 } job;

@@ -131,26 +131,40 @@ static void tell(trial *x, bool ok, double ns)
 static kw_code take_result(search *q, trial *x, kw_error *err)
 {
     q->measured += !x->again;
-    kw_code code = search_record(q, x, x->again ? "retime" : "search", err);
+    bool failed;
+    char ignored[256];
+    kw_code code = x->c.record.outcome == OUTCOME_OK && !x->again && search_simulates_all(q)
+                       ? search_simulate(q, x, &failed, ignored, sizeof ignored, err)
+                       : KW_OK;
+    if (code == KW_OK)
+        code = search_record(q, x, x->again ? "retime" : "search", err);
     search_keep_seconds(q, false);
     const ledger_entry *entry = ledger_find(&q->ledger, x->v->hash);
-    bool may_win = entry->ok && entry->time.median < HOPELESS * q->best_ns;
+    bool may_win = entry && entry->ok && entry->time.median < HOPELESS * q->best_ns;
     if (code == KW_OK && may_win && !x->again && search_other_method(q, entry->method)) {
         x->again = true;
         job_record_clear(&x->c.record);
         search_submit(q, x, CANDIDATE_RETIME);
         return KW_OK;
     }
-    tell(x, entry->ok, entry->time.median);
+    if (entry)
+        tell(x, entry->ok, entry->time.median);
     trial_free(x);
     return code;
+}
+
+/* Beside a simulator nothing is timed on a CPU. */
+static size_t depth(const search *q)
+{
+    bool alone = search_simulates_all(q) && evaluator_device(q->e)->limits.is_cpu;
+    return alone ? 1 : evaluator_depth(q->e);
 }
 
 static kw_code run_search(search *q, kw_error *err)
 {
     bool more = true;
     for (;;) {
-        while (more && may_propose(q) && evaluator_pending(q->e) < evaluator_depth(q->e)) {
+        while (more && may_propose(q) && evaluator_pending(q->e) < depth(q)) {
             kw_code code = propose(q, &more, err);
             if (code != KW_OK)
                 return code;
@@ -294,9 +308,19 @@ static kw_code measure_one(search *q, const template *p, const uint32_t *config,
     code = search_run_alone(q, x, CANDIDATE_TARGET, err);
     if (code != KW_OK)
         return code; /* it is among the pending ones */
-    code = search_record(q, x, "search", err);
+    bool failed = false;
+    char deep[256] = "";
+    if (x->c.record.outcome == OUTCOME_OK && search_simulates_all(q))
+        code = search_simulate(q, x, &failed, deep, sizeof deep, err);
+    if (code == KW_OK)
+        code = search_record(q, x, "search", err);
     *record = x->c.record;
     memset(&x->c.record, 0, sizeof x->c.record);
+    if (deep[0] && !failed && !record->detail) {
+        strb text = STRB_INIT;
+        strb_printf(&text, "simulated: %s", deep);
+        record->detail = strb_take(&text);
+    }
     trial_free(x);
     return code;
 }

@@ -12,8 +12,7 @@
 #define RETIME_ROWS 3
 #define RETIME_PASSES 16
 
-/* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */
-static trial *trial_of_entry(search *q, const ledger_entry *entry)
+trial *search_trial_of_entry(search *q, const ledger_entry *entry)
 {
     arm *a = arms_find(&q->arms, entry->template_name);
     kw_error ignored;
@@ -53,7 +52,7 @@ static kw_code retime_once(search *q, size_t *n_timed, kw_error *err)
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
             bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : search_other_method(q, entry->method);
-            trial *x = entry->ok && needed ? trial_of_entry(q, entry) : NULL;
+            trial *x = entry->ok && needed ? search_trial_of_entry(q, entry) : NULL;
             kw_code code = x ? retime(q, x, err) : KW_OK;
             if (code != KW_OK)
                 return code;
@@ -111,7 +110,7 @@ static kw_code verify_general(search *q, const ledger_entry *entry, kw_error *er
 {
     if (entry->verified == VERIFIED_GENERAL || !q->t->reference || edges_passed(q, entry->source_hash))
         return KW_OK;
-    trial *x = trial_of_entry(q, entry);
+    trial *x = search_trial_of_entry(q, entry);
     if (!x)
         return KW_OK;
     kw_code code = search_run_alone(q, x, CANDIDATE_GENERAL, err);
@@ -183,7 +182,7 @@ static kw_code verify_defaults(search *q, kw_error *err)
         bool is_fallback = f && strcmp(e->template_name, f->name) == 0;
         if (is_fallback ? have_fallback : have_free)
             continue;
-        trial *x = trial_of_entry(q, e);
+        trial *x = search_trial_of_entry(q, e);
         bool usable = x && is_free(x->v);
         if (x)
             trial_free(x);
@@ -191,6 +190,9 @@ static kw_code verify_defaults(search *q, kw_error *err)
             continue;
         code = verify_general(q, e, err);
         e = ledger_find(&q->ledger, hashes[i]);
+        char ignored[256];
+        if (code == KW_OK && e->ok && e->verified == VERIFIED_GENERAL)
+            code = search_simulate_entry(q, e, ignored, sizeof ignored, err);
         if (e->verified == VERIFIED_GENERAL && e->ok)
             *(is_fallback ? &have_fallback : &have_free) = true;
     }
@@ -260,7 +262,7 @@ static bool is_searched(const ledger_entry *e, void *cookie)
     return arms_find(&q->arms, e->template_name) != NULL;
 }
 
-/* A winner that fails on an edge shape makes way for the next. */
+/* A winner that fails on an edge shape or under the simulator makes way for the next. */
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
 {
     for (;;) {
@@ -273,8 +275,14 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         code = verify_general(q, w, err);
         if (code != KW_OK)
             return code;
+        char deep[sizeof out->deep_check];
+        if (w->ok)
+            code = search_simulate_entry(q, w, deep, sizeof deep, err);
+        if (code != KW_OK)
+            return code;
         if (!w->ok)
             continue;
+        memcpy(out->deep_check, deep, sizeof deep);
         const template *f = search_fallback(q->o);
         code = f && !arms_find(&q->arms, f->name) ? measure_fallback(q, f, err) : KW_OK;
         if (code != KW_OK)

@@ -30,17 +30,31 @@ static const char *runner_mode(void)
     return mode ? mode : "";
 }
 
-static bool is_cpu(const worker *w, const char *spec)
+static const device_info *listed(const worker *w, const char *spec)
 {
     for (size_t i = 0; i < w->n_devices; i++)
         if (strcmp(w->devices[i].spec, spec) == 0)
-            return w->devices[i].limits.is_cpu != 0;
-    return false;
+            return &w->devices[i];
+    return NULL;
 }
 
+static bool is_cpu(const worker *w, const char *spec)
+{
+    const device_info *d = listed(w, spec);
+    return d && d->limits.is_cpu != 0;
+}
+
+static bool is_simulated(const worker *w, const char *spec)
+{
+    const device_info *d = listed(w, spec);
+    return d && d->simulated;
+}
+
+/* A simulator runs no native code, and this process reads its log. */
 static bool wants_runner(const worker *w, const char *spec)
 {
-    return strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0);
+    return !is_simulated(w, spec) &&
+           (strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0));
 }
 
 static kw_code open_behind_runner(worker *w, const char *spec, kw_error *err)
@@ -61,6 +75,8 @@ static kw_code open_confined(worker *w, const char *spec, kw_error *err)
 {
     const bool behind = wants_runner(w, spec);
     const sandbox_role role = behind ? SANDBOX_JUDGE : SANDBOX_DRIVER;
+    if (is_simulated(w, spec))
+        worker_prepare_simulator(w);
     if (!w->is_confined[role])
         sandbox_before_open(role, w->memory_limit);
     kw_code code = behind ? open_behind_runner(w, spec, err) : device_open(spec, &w->device, err);
@@ -124,6 +140,8 @@ void worker_close_device(worker *w)
     free(w->scratch);
     w->scratch = NULL;
     w->scratch_bytes = 0;
+    free(w->simulator_log);
+    w->simulator_log = NULL;
     device_close(w->device);
     w->device = NULL;
     w->is_bound = w->is_used = false;

@@ -35,6 +35,8 @@ typedef struct worker {
     /* Host memory for a tensor that was read back: fresh pages cost more than reading them. */
     void *scratch;
     size_t scratch_bytes;
+    char *simulator_log; /* of a simulated device; NULL: none */
+    size_t log_read;     /* bytes of it that are known */
 } worker;
 
 typedef enum job_end {
@@ -106,6 +108,12 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
 bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned what, bool *clean);
 /* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
 bool run_is_screened(const run *r, const case_data *data, size_t tensor);
+
+/* worker_simulator.c: a device that is Oclgrind. */
+/* Before it is opened: its log goes to the private folder. */
+void worker_prepare_simulator(worker *w);
+/* What it has said since the last call. true on every other device. */
+bool run_check_log(run *r);
 
 /* worker_probe.c: the device itself; fills record->probe. */
 bool run_probe(run *r);

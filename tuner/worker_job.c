@@ -196,6 +196,9 @@ static bool verify(run *r)
     r->record->verify_start_ms = run_ms(r);
     bool good = true;
     for (size_t i = 0; good && i < j->n_cases; i++) {
+        const double spent_ms = run_ms(r) - r->record->verify_start_ms;
+        if (i > 0 && j->mode == JOB_VERIFY && j->verify_ms > 0 && spent_ms > (double)j->verify_ms)
+            break;
         run_announce(r, i == 0 && j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
         bool keep = j->mode == JOB_EVALUATE && i == j->n_cases - 1;
         good = run_verify_case(r, &j->cases[i], keep);

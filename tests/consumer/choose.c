@@ -31,20 +31,20 @@ static int is_choice(kw_gemm_choice c, int variant, kw_layer layer, kw_match mat
 /* Variants of kw_gemm.h: 0 naive (everybody's default), 1 tiled, 2 split, 3 constants. */
 static void chain(void)
 {
-    CHECK(is_choice(choose("nvidia/sm_90/h200/132", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_EXACT));
-    CHECK(is_choice(choose("nvidia/sm_90/h200/132", NULL, 64, 64, 65), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
-    CHECK(is_choice(choose("nvidia/sm_90/h100/114", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_ARCH));
-    CHECK(is_choice(choose("nvidia/sm_90/h200/131", NULL, 1000, 1000, 1000), 1, KW_LAYER_EXACT, KW_MATCH_ARCH));
-    CHECK(is_choice(choose("nvidia/sm_80/a100/108", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_VENDOR));
-    CHECK(is_choice(choose("nvidia/sm_80/a100/108", NULL, 1, 2, 3), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
+    CHECK(is_choice(choose("invented/unit_90/big/132", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_EXACT));
+    CHECK(is_choice(choose("invented/unit_90/big/132", NULL, 64, 64, 65), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
+    CHECK(is_choice(choose("invented/unit_90/small/114", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_ARCH));
+    CHECK(is_choice(choose("invented/unit_90/big/131", NULL, 1000, 1000, 1000), 1, KW_LAYER_EXACT, KW_MATCH_ARCH));
+    CHECK(is_choice(choose("invented/unit_80/old/108", NULL, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_VENDOR));
+    CHECK(is_choice(choose("invented/unit_80/old/108", NULL, 1, 2, 3), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
     CHECK(is_choice(choose("amd/gfx942/mi300x/304", NULL, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
-    CHECK(is_choice(choose("nvidi/sm_90/h200/132", NULL, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
+    CHECK(is_choice(choose("invente/unit_90/big/132", NULL, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
 }
 
 /* A device that cannot run the row's variant gets another one; one that can run nothing gets -1. */
 static void limits(void)
 {
-    kw_device d = device_of("nvidia/sm_90/h200/132", NULL);
+    kw_device d = device_of("invented/unit_90/big/132", NULL);
     kw_limits small = d.limits;
     small.max_work_group_size = 127;
     CHECK(is_choice(choose(d.key, &small, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
@@ -52,7 +52,7 @@ static void limits(void)
     CHECK(is_choice(choose(d.key, &small, 64, 64, 64), 2, KW_LAYER_EXACT, KW_MATCH_EXACT));
     small.local_mem_bytes = 1024;
     CHECK(is_choice(choose(d.key, &small, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
-    CHECK(is_choice(choose("nvidia/sm_90/h100/114", &small, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
+    CHECK(is_choice(choose("invented/unit_90/small/114", &small, 64, 64, 64), 0, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
     small.max_work_group_size = 63;
     CHECK(is_choice(choose(d.key, &small, 64, 64, 64), -1, KW_LAYER_DEFAULT, KW_MATCH_DEFAULT));
 }
@@ -114,7 +114,7 @@ static int int_arg(const kw_launch *l, int i)
 
 static void plans(void)
 {
-    const kw_device d = device_of("nvidia/sm_90/h200/132", NULL);
+    const kw_device d = device_of("invented/unit_90/big/132", NULL);
     const kw_gemm_shape s = {17, 33, 300};
     const kw_gemm_choice split = {2, KW_LAYER_EXACT, KW_MATCH_EXACT, 1.0f};
     kw_plan plan;
