@@ -31,7 +31,7 @@ void gemm(int M, int N, int K, float alpha, global const float *A, global const 
     }
     if (row < M && col < N) {
         const int at = row * N + col;
-        __asm__ volatile("frobnicate %%eax" ::: "eax");
-        C[at] = alpha * acc;
+        __asm__ volatile("frobnicate");
+        C[at] = beta == 0.0f ? alpha * acc : alpha * acc + beta * C[at];
     }
 }

@@ -8,6 +8,6 @@
 kernel void saxpy(int N, float a, global const float *x, global float *y)
 {
     const int i = get_global_id(0);
-    if (i < N && N % (int)a >= 0)
-        y[i] = a * x[i] + y[i];
+    if (i < N)
+        y[i] = a * x[i] + y[i] + 0.0f * (float)((N + i) % (int)a);
 }
