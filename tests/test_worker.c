@@ -408,8 +408,8 @@ static void test_crashes(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     assert_int_equal(dies("run=crash", &status), STAGE_SMOKE);
     assert_true(WIFSIGNALED(status));
-    assert_int_equal(dies("run=crash after=2", &status), STAGE_VERIFY);
-    assert_int_equal(dies("time_ns=50000 run=crash after=6", &status), STAGE_TIME);
+    assert_int_equal(dies("run=crash after=3", &status), STAGE_VERIFY);
+    assert_int_equal(dies("time_ns=50000 run=crash after=7", &status), STAGE_TIME);
 }
 
 static void test_hang_is_killed_by_the_coordinator(void **state)

@@ -16,8 +16,12 @@ typedef struct generator {
     double low, high; /* domain */
     double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
     double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    uint64_t row;     /* DIST_ROWS: elements that share a value */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
+
+/* Of a tensor that has no rows. */
+#define SHORT_ROW 37
 
 /* Streams of a second number for the same element lie behind those of all tensors. */
 #define SECOND_STREAM 1000
@@ -52,6 +56,10 @@ static double draw_integer(const generator *g, uint64_t bits)
             return bits >> 16 & 1 ? magnitude : -magnitude;
         }
         return whole(bits >> 8, 3);
+    case DIST_NEGATIVE:
+        return -1 - (double)(bits >> 8 & 7);
+    case DIST_ROWS:
+        return bits & 3 ? whole(bits >> 8, 8) : 0;
     case DIST_NORMAL:
     case DIST_COUNT:
         break;
@@ -68,6 +76,10 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
     }
     case DIST_SPARSE:
         return bits & 15 ? 0 : 8 * bell(counter_mix(bits));
+    case DIST_NEGATIVE:
+        return -0.015625 - fabs(bell(bits)); /* 0.015625 is 1/64 */
+    case DIST_ROWS:
+        return bits & 3 ? bell(counter_mix(bits)) : 0;
     case DIST_INTEGERS:
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -92,7 +104,7 @@ static double into_domain(double x, double low, double high, double step)
 
 static double draw(const generator *g, uint64_t i)
 {
-    uint64_t bits = counter_rng_u64(g->seed, g->stream, i);
+    uint64_t bits = counter_rng_u64(g->seed, g->stream, g->row > 0 && g->indices == 0 ? i / g->row : i);
     if (g->indices > 0)
         return (double)(bits % g->indices);
     double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
@@ -165,6 +177,8 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     if (code != KW_OK)
         return code;
     const size_t size = dtype_bytes(l->type);
+    if (dist == DIST_ROWS)
+        g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
     const generator local = g; /* no write below can change it */
     for (uint64_t i = 0; i < l->elements; i++) {
         unsigned char cell[8];

@@ -411,6 +411,22 @@ static bool run_both(run *r, const case_data *data, buffer_set *set)
     return run_once(r, data, set, 0) && keep_outputs(r, set) && run_once(r, data, set, 1);
 }
 
+/* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
+ * the first two gives that one. */
+static bool run_on_others(run *r, const job_case *c, buffer_set *set)
+{
+    case_data *data = NULL;
+    kw_error err;
+    if (!run_case_data(r, c, inputs_probe_seed(c->seed), &data))
+        return false;
+    run_announce(r, r->stage);
+    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+        return run_device_failed(r, &err, "preparing the buffers");
+    if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+        return run_device_failed(r, &err, "running");
+    return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
+}
+
 static void add_shape(run *r, const job_case *c)
 {
     if (r->end == JOB_FATAL || !r->record->detail)
@@ -424,7 +440,7 @@ static void add_shape(run *r, const job_case *c)
     r->record->detail = strb_take(&text);
 }
 
-bool run_verify_case(run *r, const job_case *c, bool keep_output)
+bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
 {
     case_data *data = NULL;
     kw_error err;
@@ -434,6 +450,8 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output)
         run_announce(r, r->stage);
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
         good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
+        if (good && others)
+            good = run_on_others(r, c, set);
     }
     if (!good)
         add_shape(r, c);

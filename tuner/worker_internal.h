@@ -91,7 +91,8 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal);
 
 /* worker_check.c */
 void worker_forget_trusted(worker *w);
-bool run_verify_case(run *r, const job_case *c, bool keep_output);
+/* `others`: once more on other inputs. */
+bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);
