@@ -28,6 +28,7 @@
 /* Inputs of the target, and of the target as its own hidden case, are those of no other case. */
 #define TARGET_SEED 0x7a26e7u
 #define OTHER_SEED 0xc0deu
+#define EXACT_SEED 0xe8ac7u
 
 kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,
                          const variant *trusted, uint64_t seed, kw_error *err)
@@ -272,8 +273,9 @@ static void add_around_tiles(const case_source *s, const variant *v, const task_
                 if (p + sign * steps[i] < 1)
                     continue;
                 cube(s, v, p + sign * steps[i], &shape);
-                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) && !seen(s, cases, *n, &shape) &&
-                        !(target && same_dims(s, target, &shape)) && *n < JOB_MAX_CASES - 1 &&
+                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) &&
+                        !seen(s, cases, *n, &shape) && !(target && same_dims(s, target, &shape)) &&
+                        *n < JOB_MAX_CASES - 1 &&
                         make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK;
                 *n += found;
             }
@@ -352,6 +354,17 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
     if (*n == 0)
         return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");
     return KW_OK;
+}
+
+void cases_add_exact_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases,
+                            size_t *n)
+{
+    job_case *c = &cases[*n];
+    if (*n >= JOB_MAX_CASES || is_small(s, target) || !variant_fits(v, target, s->limits, NULL) ||
+        make_case(s, v, target, 0, DIST_INTEGERS, c, NULL) != KW_OK)
+        return;
+    c->seed = counter_mix(s->seed ^ EXACT_SEED);
+    ++*n;
 }
 
 /* ---- for a simulator ---- */

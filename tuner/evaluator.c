@@ -82,11 +82,15 @@ static void finish(evaluator *e, candidate *c)
 static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
 {
     *n = 0;
+    kw_code code;
     switch (c->kind) {
     case CANDIDATE_PROBE:
         return KW_OK;
     case CANDIDATE_GENERAL:
-        return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+        code = cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+        if (code == KW_OK)
+            cases_add_exact_target(c->cases, c->variant, &c->target, e->cases, n);
+        return code;
     case CANDIDATE_DEEP:
         return cases_deep(c->cases, c->variant, e->cases, n, err);
     case CANDIDATE_RETIME:

@@ -36,7 +36,7 @@ const message *evaluator_hello(const evaluator *e); /* host, cpu model, all devi
 
 typedef enum candidate_kind {
     CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
-    CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
+    CANDIDATE_GENERAL, /* every edge shape, 20 random ones, a large target on exact inputs; no timing */
     CANDIDATE_RETIME,  /* time the target again */
     CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
     CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */

@@ -16,9 +16,13 @@ typedef struct generator {
     double low, high; /* domain */
     double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
     double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    unsigned thin;    /* DIST_INTEGERS: one element in 2^thin is not zero */
     uint64_t row;     /* DIST_ROWS: elements that share a value */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
+
+/* DIST_INTEGERS: terms of a sum that are not zero. So many of at most 3 add up exactly, also in products. */
+#define EXACT_TERMS 16384
 
 /* Of a tensor that has no rows. */
 #define SHORT_ROW 37
@@ -105,6 +109,8 @@ static double into_domain(double x, double low, double high, double step)
 static double draw(const generator *g, uint64_t i)
 {
     uint64_t bits = counter_rng_u64(g->seed, g->stream, g->row > 0 && g->indices == 0 ? i / g->row : i);
+    if (g->thin > 0 && g->indices == 0 && bits >> (64 - g->thin) != 0)
+        return into_domain(0, g->low, g->high, 1) + 0.0;
     if (g->indices > 0)
         return (double)(bits % g->indices);
     double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
@@ -160,6 +166,11 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
         g->spike = real ? fmin(floor(sqrt(dtype_max_exact_int(type))) - 1, 0x1p26) : dtype_bytes(type) == 1 ? 31 : 99;
     if (g->spike > 0 && fmod(g->spike, 2) == 0)
         g->spike -= 1;
+    for (double terms = task_reduction_length(t, types, shape);
+         dist == DIST_INTEGERS && terms > EXACT_TERMS && g->thin < 40; terms /= 2)
+        g->thin++;
+    if (g->thin > 0)
+        g->spike = 0;
     if (real)
         g->large = type == DTYPE_F16 ? 3 : 10;
     else

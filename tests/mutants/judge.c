@@ -17,7 +17,8 @@
 #define MODERATE_OPERATIONS 1e8
 #define MODERATE_ELEMENTS (1 << 21)
 #define LARGE_OPERATIONS 3e8
-#define LARGE_ELEMENTS 70e6
+#define LARGE_ELEMENTS 20e6
+#define EXACT_ELEMENTS 70e6 /* not timed there */
 #define COMPILE_MS 30000
 #define RUN_MS 15000
 #define DEEP_MS 10000
@@ -214,7 +215,7 @@ typedef struct subject {
     const bench_task *b;
     template *p;
     uint32_t *config;
-    const task_shape *moderate, *large; /* NULL: there is none */
+    const task_shape *moderate, *large, *exact; /* NULL: there is none */
     task_shape given;
 } subject;
 
@@ -242,6 +243,7 @@ static kw_code prepare(judge *j, const mutant *m, subject *s, kw_error *err)
     code = set_config(s, m, err);
     s->moderate = largest(b, s->p, s->config, limits_of(j), MODERATE_OPERATIONS, MODERATE_ELEMENTS);
     s->large = largest(b, s->p, s->config, limits_of(j), LARGE_OPERATIONS, LARGE_ELEMENTS);
+    s->exact = largest(b, s->p, s->config, limits_of(j), LARGE_OPERATIONS, EXACT_ELEMENTS);
     if (code == KW_OK && m->dims[0]) {
         code = task_shape_parse(b->t, m->dims, &s->given, err);
         s->moderate = &s->given;
@@ -270,10 +272,10 @@ kw_code judge_mutant(judge *j, const mutant *m, verdict *v, kw_error *err)
     kw_code code = prepare(j, m, &s, err);
     if (code == KW_OK)
         code = pass(j, &s, CANDIDATE_TARGET, s.moderate, IN_TARGET, v, err);
-    if (code == KW_OK && v->outcome == OUTCOME_OK)
-        code = pass(j, &s, CANDIDATE_GENERAL, NULL, IN_GENERAL, v, err);
     if (code == KW_OK && v->outcome == OUTCOME_OK && s.large && s.large != s.moderate)
         code = pass(j, &s, CANDIDATE_TARGET, s.large, IN_LARGE, v, err);
+    if (code == KW_OK && v->outcome == OUTCOME_OK)
+        code = pass(j, &s, CANDIDATE_GENERAL, s.exact ? s.exact : s.moderate, IN_GENERAL, v, err);
     if (code == KW_OK && v->outcome == OUTCOME_OK && j->simulator)
         code = pass(j, &s, CANDIDATE_TARGET, NULL, IN_DEEP, v, err);
     template_free(s.p);
