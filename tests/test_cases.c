@@ -231,6 +231,37 @@ static void general(void **state)
     end(&s);
 }
 
+/* A winner's target joins them on exact inputs where it is larger than they are. */
+static void general_and_a_large_target(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    begin(&s, &plain, "N=5000", 0);
+    task_shape small = shape_of(s.t, "N=5000"), large = shape_of(s.t, "N=10000000");
+    size_t n = 3;
+    cases_add_exact_target(&s.source, s.v, &small, s.cases, &n);
+    assert_int_equal(n, 3);
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, 4);
+    assert_int_equal(s.cases[3].shape.dims[0], 10000000);
+    assert_int_equal(s.cases[3].dist, DIST_INTEGERS);
+    n = 0;
+    assert_int_equal(cases_target_only(&s.source, s.v, &large, s.cases, &n, &err), KW_OK);
+    assert_true(s.cases[0].seed != s.cases[3].seed);
+    n = JOB_MAX_CASES;
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, JOB_MAX_CASES);
+    end(&s);
+    template_text text = plain;
+    text.requires_ = "\"N <= 7000000\"";
+    begin(&s, &text, "N=5000", 0);
+    n = 3;
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, 3);
+    end(&s);
+}
+
 /* A variant that takes few shapes is verified on these, and is not general. */
 static void general_but_not_quite(void **state)
 {
@@ -325,6 +356,7 @@ int main(void)
         cmocka_unit_test(smoke_hidden_target),   cmocka_unit_test(the_same_for_all),
         cmocka_unit_test(requires_hold),         cmocka_unit_test(constant_size),
         cmocka_unit_test(around_tiles), cmocka_unit_test(target_only),           cmocka_unit_test(general),
+        cmocka_unit_test(general_and_a_large_target),
         cmocka_unit_test(general_but_not_quite), cmocka_unit_test(more_edges_than_a_job_holds),
         cmocka_unit_test(large_ones_are_sampled),
         cmocka_unit_test(small_ones_are_small),  cmocka_unit_test(task_without_edges),

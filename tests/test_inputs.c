@@ -214,6 +214,33 @@ static void test_integers(void **state)
     task_free(f.t);
 }
 
+/* A sum of more terms than add up exactly has zeros among them: about 16,384 are left, and none is large. */
+static void test_integers_of_a_long_sum(void **state)
+{
+    (void)state;
+    kw_error err;
+    task *t;
+    task_types types;
+    task_shape shape;
+    tensor_layout l;
+    assert_int_equal(task_load("reduce_sum", &t, &err), KW_OK);
+    assert_int_equal(task_types_parse(t, NULL, &types, &err), KW_OK);
+    assert_int_equal(task_shape_parse(t, "N=4194304", &shape, &err), KW_OK);
+    assert_int_equal(layout_of(t, &types, &shape, 0, &l, &err), KW_OK);
+    double *values = mem_alloc(l.elements * sizeof *values), sum = 0;
+    size_t kept = 0;
+    assert_int_equal(inputs_fill(t, &types, &shape, 0, DIST_INTEGERS, 5, &l, NULL, values, &err), KW_OK);
+    for (uint64_t i = 0; i < l.elements; i++) {
+        assert_true(fabs(values[i]) <= 3 && values[i] == floor(values[i]));
+        kept += values[i] != 0;
+        sum += fabs(values[i]);
+    }
+    assert_in_range(kept, 12000, 16000); /* 0 is one of the seven numbers */
+    assert_true(sum < 0x1p22);
+    free(values);
+    task_free(t);
+}
+
 static void test_large_and_sparse(void **state)
 {
     (void)state;
@@ -364,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_normal_has_mean_0_and_variance_1),
         cmocka_unit_test(test_signs_and_rows), cmocka_unit_test(test_domains),
         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_integers_of_a_long_sum),
         cmocka_unit_test(test_large_and_sparse),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_probe_seed_is_another),
