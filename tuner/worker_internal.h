@@ -54,6 +54,8 @@ typedef struct run {
     device_program *program;
     bool from_cache;  /* it was not compiled by this job */
     stage stage;      /* announced last */
+    bool in_reference; /* the task's own code is at work, */
+    bool said_so;      /* and that was announced */
     int64_t start_ns; /* when the job was received */
     int64_t announced_ns;
     double host_ns;                            /* of the run that was verified last, by the host's clock */
@@ -115,6 +117,9 @@ bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 void worker_prepare_simulator(worker *w);
 /* What it has said since the last call. true on every other device. */
 bool run_check_log(run *r);
+
+/* worker_task.c: the task itself. */
+bool run_check_task(run *r);
 
 /* worker_probe.c: the device itself; fills record->probe. */
 bool run_probe(run *r);
