@@ -272,8 +272,9 @@ static void add_around_tiles(const case_source *s, const variant *v, const task_
                 if (p + sign * steps[i] < 1)
                     continue;
                 cube(s, v, p + sign * steps[i], &shape);
-                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) && !seen(s, cases, *n, &shape) &&
-                        !(target && same_dims(s, target, &shape)) && *n < JOB_MAX_CASES - 1 &&
+                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) &&
+                        !seen(s, cases, *n, &shape) && !(target && same_dims(s, target, &shape)) &&
+                        *n < JOB_MAX_CASES - 1 &&
                         make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK;
                 *n += found;
             }

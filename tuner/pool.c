@@ -37,7 +37,7 @@ typedef struct worker_proc {
     int term_signal;
     bool timed_out;
     char task[64]; /* whose own code is at work; "" when it is the candidate's */
-    bool began; /* announced a stage since its start */
+    bool began;    /* announced a stage since its start */
     int failed_starts;
     char complaint[256];    /* what was wrong with a line that it sent; "" if nothing */
     strb line;              /* what arrived of the next line */
@@ -174,8 +174,8 @@ static void fail_task(pool *p, const worker_proc *w)
         strb_printf(&how, "ended the process with status %lld", (long long)w->exit_status);
     p->failed = true;
     kw_error_set(&p->error, KW_BAD_INPUT,
-                 "the reference of task %s %s; that is no candidate's fault, and none is booked: mend reference.c", w->task,
-                 strb_text(&how));
+                 "the reference of task %s %s; that is no candidate's fault, and none is booked: mend reference.c",
+                 w->task, strb_text(&how));
     strb_clear(&how);
     pool_event e = {.kind = POOL_FAILED, .worker = w->index, .job = -1, .error = &p->error};
     tell(p, &e);

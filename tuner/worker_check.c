@@ -411,6 +411,8 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     const int poison = unwritten ? BUFFERS_UNWRITTEN : poison_of[pass];
     if (buffers_restore(set, data, poison, guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[pass]))
+        return false;
     int64_t start = clock_now_ns();
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
@@ -438,6 +440,8 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set)
     run_announce(r, r->stage);
     if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[0]))
+        return false;
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
     return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");

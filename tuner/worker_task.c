@@ -181,11 +181,12 @@ static bool all_matter(checker *k)
     for (size_t i = 0; i < t->n_tensors; i++) {
         if (!k->varies[i] || k->matters[i])
             continue;
-        kw_error_set(&err, KW_BAD_INPUT,
-                     "the reference of task %s does not use its input %s: other values there change no output; mend the "
-                     "reference, or %s",
-                     t->name, t->tensors[i].name,
-                     t->tensors[i].access == TASK_INOUT ? "make it \"out\"" : "leave the tensor out of the task");
+        kw_error_set(
+            &err, KW_BAD_INPUT,
+            "the reference of task %s does not use its input %s: other values there change no output; mend the "
+            "reference, or %s",
+            t->name, t->tensors[i].name,
+            t->tensors[i].access == TASK_INOUT ? "make it \"out\"" : "leave the tensor out of the task");
         return run_fatal(k->r, &err);
     }
     return true;
