@@ -193,6 +193,7 @@ struct device_buffer {
     size_t bytes;
     size_t n_views; /* alive, of this buffer */
     void *handle;
+    unsigned char *host; /* where a driver was told to keep it, on a CPU device; NULL: it chose itself */
     device_buffer *next; /* in the list of freed ones */
 };
 

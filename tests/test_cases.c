@@ -353,13 +353,19 @@ static void task_without_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(smoke_hidden_target),   cmocka_unit_test(the_same_for_all),
-        cmocka_unit_test(requires_hold),         cmocka_unit_test(constant_size),
-        cmocka_unit_test(around_tiles), cmocka_unit_test(target_only),           cmocka_unit_test(general),
+        cmocka_unit_test(smoke_hidden_target),
+        cmocka_unit_test(the_same_for_all),
+        cmocka_unit_test(requires_hold),
+        cmocka_unit_test(constant_size),
+        cmocka_unit_test(around_tiles),
+        cmocka_unit_test(target_only),
+        cmocka_unit_test(general),
         cmocka_unit_test(general_and_a_large_target),
-        cmocka_unit_test(general_but_not_quite), cmocka_unit_test(more_edges_than_a_job_holds),
+        cmocka_unit_test(general_but_not_quite),
+        cmocka_unit_test(more_edges_than_a_job_holds),
         cmocka_unit_test(large_ones_are_sampled),
-        cmocka_unit_test(small_ones_are_small),  cmocka_unit_test(task_without_edges),
+        cmocka_unit_test(small_ones_are_small),
+        cmocka_unit_test(task_without_edges),
     };
     return cmocka_run_group_tests_name("cases", tests, NULL, NULL);
 }

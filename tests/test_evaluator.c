@@ -73,6 +73,8 @@ static const char *name_of_mode(job_mode mode)
         return "verify";
     case JOB_EVALUATE:
         return "evaluate";
+    case JOB_CHECK:
+        return "check";
     case JOB_PROBE:
         return "probe";
     case JOB_TIME:

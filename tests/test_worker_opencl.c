@@ -105,6 +105,16 @@ static void expect(void **state, const char *qualifier, const char *body, outcom
     job_record_clear(&r);
 }
 
+/* Local memory holds zeros after a start, and what an earlier kernel left later: here it is NaN before every run. */
+static void test_unwritten_local_memory(void **state)
+{
+    expect(state, "const", "__local float t[100]; sum = t[get_local_id(0)] * 0; " SUM STORE, OUTCOME_WRONG, "is nan");
+    expect(state, "const",
+           "__local float t[100]; t[get_local_id(0)] = 0; "
+           "sum = t[get_local_id(0)] * 0; " SUM STORE,
+           OUTCOME_OK, NULL);
+}
+
 static void test_right(void **state)
 {
     fixture *f = *state;
@@ -235,6 +245,8 @@ int main(int argc, char **argv)
         ON_DEVICE(test_nondeterministic),
         ON_DEVICE(test_one_element_against_the_trusted_output),
         ON_DEVICE(test_nothing_is_left_from_the_candidate_before),
+        WITH_WORKER(test_unwritten_local_memory),
+        ON_DEVICE(test_unwritten_local_memory),
         WITH_WORKER(test_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

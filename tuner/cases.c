@@ -445,3 +445,32 @@ kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size
     *n = wanted;
     return KW_OK;
 }
+
+/* ---- for the task itself ---- */
+
+#define TASK_CASES 8
+#define TASK_OPERATIONS 1e5
+#define TASK_ELEMENTS 5000
+
+size_t cases_for_task(const case_source *s, job_case *cases)
+{
+    size_t n = 0, combinations = scalar_combinations(s->task), wanted = TASK_CASES;
+    if (wanted < combinations)
+        wanted = combinations < JOB_MAX_CASES ? combinations : JOB_MAX_CASES;
+    for (uint64_t draw = 0; draw < RANDOM_TRIES && n < wanted; draw++) {
+        task_shape shape;
+        double operations, elements;
+        random_shape(s, NULL, draw, &shape);
+        cost_of(s, &shape, &operations, &elements);
+        if (operations > TASK_OPERATIONS || elements > TASK_ELEMENTS || has_empty(s, &shape))
+            continue;
+        job_case *c = &cases[n];
+        memset(c, 0, sizeof *c);
+        c->shape = shape;
+        scalars_of(s->task, n, c->scalars);
+        c->dist = n % 2 ? DIST_INTEGERS : DIST_NORMAL;
+        c->seed = counter_mix(s->seed ^ (0x7a5cu + n));
+        n++;
+    }
+    return n;
+}

@@ -41,6 +41,9 @@ void cases_add_exact_target(const case_source *s, const variant *v, const task_s
 /* For a simulator, which is some thousand times slower: the smoke shape, then edge shapes and random ones from cheap to
  * dear, up to some thousands of work-items, at most 12. An error means that there is none. */
 kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size_t *n, kw_error *err);
+/* For the task itself: random shapes, small enough that a reference takes no time, with every combination of scalars
+ * among them, on ordinary inputs. They have no plans. */
+size_t cases_for_task(const case_source *s, job_case *cases);
 /* The target alone. */
 kw_code cases_target_only(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                           kw_error *err);

@@ -86,6 +86,9 @@ static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
     switch (c->kind) {
     case CANDIDATE_PROBE:
         return KW_OK;
+    case CANDIDATE_TASK:
+        *n = cases_for_task(c->cases, e->cases);
+        return *n > 0 ? KW_OK : kw_error_set(err, KW_FAILED, "the task has no small shape");
     case CANDIDATE_GENERAL:
         code = cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
         if (code == KW_OK)
@@ -109,6 +112,8 @@ static job_mode mode_of(const candidate *c)
         return JOB_VERIFY;
     case CANDIDATE_RETIME:
         return JOB_TIME;
+    case CANDIDATE_TASK:
+        return JOB_CHECK;
     case CANDIDATE_PROBE:
         return JOB_PROBE;
     case CANDIDATE_TARGET:
@@ -137,6 +142,13 @@ static void describe(const evaluator *e, const candidate *c, bool compile_only, 
     }
 }
 
+static void job_for_task(job *j, const case_source *cases)
+{
+    j->source = j->options = "";
+    j->task = cases->task;
+    j->types = *cases->types;
+}
+
 /* false when the job cannot even be made: then the candidate is finished. */
 static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
 {
@@ -162,6 +174,8 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
     j.verify_ms = c->kind == CANDIDATE_DEEP ? e->options.deep_ms : 0;
     if (c->variant)
         describe(e, c, compile_only, &j);
+    if (c->kind == CANDIDATE_TASK)
+        job_for_task(&j, c->cases);
     strb line = STRB_INIT;
     job_print(&j, &line);
     c->sent_ns = clock_now_ns();

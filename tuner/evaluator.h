@@ -39,6 +39,7 @@ typedef enum candidate_kind {
     CANDIDATE_GENERAL, /* every edge shape, 20 random ones, a large target on exact inputs; no timing */
     CANDIDATE_RETIME,  /* time the target again */
     CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
+    CANDIDATE_TASK,    /* no candidate: the task of `cases` itself. variant is NULL */
     CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
 } candidate_kind;
 

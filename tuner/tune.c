@@ -255,6 +255,8 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
     out->naive_ns = out->first_ns = out->limit_ns = out->noise = NAN;
     kw_code code = begin(&q, e, s, t, o, shape, err);
     if (code == KW_OK)
+        code = search_check_task(&q, err);
+    if (code == KW_OK)
         code = begin_search(&q, err);
     for (size_t i = 0; i < q.arms.n; i++) {
         uint64_t count = space_count(q.arms.items[i].space);
@@ -331,6 +333,8 @@ kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, c
     search q;
     memset(record, 0, sizeof *record);
     kw_code code = begin(&q, e, s, t, o, shape, err);
+    if (code == KW_OK)
+        code = search_check_task(&q, err);
     if (code == KW_OK)
         code = measure_one(&q, p, config, record, err);
     end(&q);

@@ -78,6 +78,9 @@ kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t si
 /* The same of something that was measured; a failure becomes a row. */
 kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, size_t size, kw_error *err);
 
+/* tune_task.c: KW_BAD_INPUT when the reference contradicts itself. Once per task and types. */
+kw_code search_check_task(search *q, kw_error *err);
+
 /* tune_winner.c: contenders are timed again, the winner and the default layer's variants are verified on every edge
  * shape. KW_FAILED when nothing valid was measured. */
 /* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */

@@ -251,9 +251,13 @@ static kw_code nothing_found(const search *q, kw_error *err)
             most = i;
     if (most == OUTCOME_OK)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
+    const ledger_entry *f = q->trusted ? ledger_find(&q->ledger, q->trusted->hash) : NULL;
+    const bool suspect = most == OUTCOME_WRONG && f && !f->ok && f->outcome == OUTCOME_WRONG;
     const unsigned long long all = q->measured + q->reused, n = q->failures[most];
-    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s", all, n,
-                        outcome_name((outcome)most), q->failure_text[most]);
+    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s%s, such as: %s", all, n,
+                        outcome_name((outcome)most),
+                        suspect ? ", the fallback template too, so that the task's reference is suspect" : "",
+                        q->failure_text[most]);
 }
 
 static bool is_searched(const ledger_entry *e, void *cookie)
@@ -270,6 +274,10 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         if (code != KW_OK)
             return code;
         const ledger_entry *w = ledger_winner(&q->ledger, is_searched, q);
+        if (!w && q->failures[OUTCOME_WRONG] > 0 && search_fallback(q->o)) /* is it they that are wrong? */
+            code = measure_fallback(q, search_fallback(q->o), err);
+        if (code != KW_OK)
+            return code;
         if (!w)
             return nothing_found(q, err);
         code = verify_general(q, w, err);

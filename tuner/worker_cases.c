@@ -232,6 +232,7 @@ static kw_code make_all(maker *m, case_data *data, kw_error *err)
 {
     const task *t = m->job->task;
     data->n_tensors = t->n_tensors;
+    m->progress(m->cookie);
     kw_code code = make_inputs(m, data, err);
     for (size_t i = 0; i < t->n_tensors && code == KW_OK && m->reference; i++)
         if (t->tensors[i].access != TASK_IN && data->layout[i].count > 0)

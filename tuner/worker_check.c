@@ -306,6 +306,19 @@ static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
     return true;
 }
 
+/* Two that should be right differ: no candidate can be judged by them, and none is to blame. */
+static bool trusted_differs(run *r)
+{
+    kw_error err;
+    if (r->record->outcome != OUTCOME_WRONG)
+        return false;
+    kw_error_set(&err, KW_BAD_INPUT,
+                 "task %s: its reference and its fallback template do not agree, so one of the two is wrong (or the "
+                 "device is), and no candidate can be judged: %s",
+                 r->job->task->name, r->record->detail);
+    return run_fatal(r, &err);
+}
+
 static bool run_trusted(run *r, const job_case *c, case_data *data)
 {
     if (!build_trusted(r, &c->trusted_plan))
@@ -320,10 +333,8 @@ static bool run_trusted(run *r, const job_case *c, case_data *data)
         good = run_device_failed(r, &err, "preparing the trusted kernel");
     if (good && device_run(r->device, r->worker->trusted, set->launches, set->n_launches, &err) != KW_OK)
         good = run_device_failed(r, &err, "running the trusted kernel");
-    if (good && !run_check_outputs(r, data, set, poison_of[0], "the trusted kernel is wrong itself: ")) {
-        r->record->outcome = OUTCOME_LAUNCH_ERROR;
-        good = false;
-    }
+    if (good && !run_check_outputs(r, data, set, poison_of[0], ""))
+        good = trusted_differs(r);
     r->record->worst_error = worst;
     good = good && keep_trusted(r, data, set);
     buffers_free(set);
@@ -346,7 +357,12 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
         return false;
     if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
         return run_fatal(r, &err);
-    if (case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err) != KW_OK) {
+    r->in_reference = reference != NULL; /* announced by `progress`, if anything has to be made at all */
+    kw_code code = case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err);
+    r->in_reference = false;
+    if (r->said_so)
+        run_announce(r, r->stage);
+    if (code != KW_OK) {
         /* A device without memory for one shape may have it for others; a contradiction in the task stays. */
         if (r->device->lost)
             return run_device_failed(r, &err, "preparing the inputs");
@@ -395,6 +411,8 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     const int poison = unwritten ? BUFFERS_UNWRITTEN : poison_of[pass];
     if (buffers_restore(set, data, poison, guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[pass]))
+        return false;
     int64_t start = clock_now_ns();
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
@@ -422,6 +440,8 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set)
     run_announce(r, r->stage);
     if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[0]))
+        return false;
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
     return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");

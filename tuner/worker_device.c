@@ -94,6 +94,7 @@ static kw_code refresh(worker *w, kw_error *err)
     if (!w->is_used || !device_is_remote(w->device) || strcmp(runner_mode(), "fresh") != 0)
         return KW_OK;
     worker_forget_trusted(w);
+    worker_forget_own(w);
     return device_revive(w->device, err);
 }
 
@@ -113,10 +114,17 @@ kw_code worker_use_device(worker *w, const job *j, kw_error *err)
         }
         strcpy(w->spec, j->device);
         w->cases = case_cache_new(w->device);
+        w->spoils_nothing = false;
+        /* This process may be here because another one lost the device. A runner is new in any case. */
+        w->is_suspect = !device_is_remote(w->device);
     }
     w->is_used = true;
     if (code == KW_OK)
         bind_near_device(w, j);
+    if (code == KW_OK && w->is_suspect && j->mode != JOB_COMPILE) {
+        code = worker_check_health(w, err);
+        w->is_suspect = code != KW_OK;
+    }
     return code;
 }
 
@@ -126,6 +134,8 @@ bool worker_recover(worker *w)
     if (!device_is_remote(w->device))
         return false;
     worker_forget_trusted(w);
+    worker_forget_own(w);
+    w->is_suspect = true;
     if (device_revive(w->device, &err) == KW_OK)
         return true;
     log_debug("worker: %s", err.message);
@@ -137,6 +147,7 @@ void worker_close_device(worker *w)
     case_cache_free(w->cases);
     w->cases = NULL;
     worker_forget_trusted(w);
+    worker_forget_own(w);
     free(w->scratch);
     w->scratch = NULL;
     w->scratch_bytes = 0;

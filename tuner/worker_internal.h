@@ -35,6 +35,10 @@ typedef struct worker {
     /* Host memory for a tensor that was read back: fresh pages cost more than reading them. */
     void *scratch;
     size_t scratch_bytes;
+    device_program *own; /* kernels of ours, built when they are first needed */
+    device_buffer *own_words;
+    bool spoils_nothing; /* they cannot fill local memory here */
+    bool is_suspect;     /* the device was just opened, or lost by a candidate: it is not known to be sound */
     char *simulator_log; /* of a simulated device; NULL: none */
     size_t log_read;     /* bytes of it that are known */
 } worker;
@@ -52,9 +56,11 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
-    bool from_cache;  /* it was not compiled by this job */
-    stage stage;      /* announced last */
-    int64_t start_ns; /* when the job was received */
+    bool from_cache;   /* it was not compiled by this job */
+    stage stage;       /* announced last */
+    bool in_reference; /* the task's own code is at work, */
+    bool said_so;      /* and that was announced */
+    int64_t start_ns;  /* when the job was received */
     int64_t announced_ns;
     double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
@@ -110,11 +116,21 @@ bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned w
 /* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
 bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 
+/* worker_own.c: kernels of ours. */
+void worker_forget_own(worker *w);
+/* Fills local memory with `byte` before a kernel that uses some, so that what it reads there unwritten shows. */
+bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte);
+/* Does the device compute? Three tries, a second apart. KW_ENVIRONMENT if not: no candidate is to be measured there. */
+kw_code worker_check_health(worker *w, kw_error *err);
+
 /* worker_simulator.c: a device that is Oclgrind. */
 /* Before it is opened: its log goes to the private folder. */
 void worker_prepare_simulator(worker *w);
 /* What it has said since the last call. true on every other device. */
 bool run_check_log(run *r);
+
+/* worker_task.c: the task itself. */
+bool run_check_task(run *r);
 
 /* worker_probe.c: the device itself; fills record->probe. */
 bool run_probe(run *r);

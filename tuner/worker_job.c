@@ -221,6 +221,8 @@ static bool time_last(run *r)
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_CHECK)
+        return run_check_task(r);
     if (mode == JOB_PROBE)
         return run_probe(r);
     if (!compile(r))
@@ -246,7 +248,7 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
     memset(record, 0, sizeof *record);
     record->registers = record->spill_bytes = record->local_bytes = -1;
     run r = {.worker = w, .job = j, .record = record, .start_ns = clock_now_ns(), .end = JOB_REPORTED};
-    if (worker_use_device(w, j, fatal) != KW_OK)
+    if (j->mode != JOB_CHECK && worker_use_device(w, j, fatal) != KW_OK)
         return JOB_FATAL;
     r.device = w->device;
     if (all_stages(&r)) {
