@@ -83,6 +83,8 @@ typedef struct device_launch {
     size_t local[3], groups[3];
     const device_arg *args;
     size_t n_args;
+    bool fenced; /* device_run, views of buffers as arguments, PoCL: whoever touches what lies around them ends the
+                    process. Elsewhere nothing is different */
 } device_launch;
 
 typedef struct device_build_info {

@@ -430,7 +430,8 @@ static bool run_both(run *r, const case_data *data, buffer_set *set)
 }
 
 /* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
- * the first two gives that one. */
+ * the first two gives that one. Fences are up (device_launch.fenced): a read past an end shows in no result, and what
+ * was written there has been found before. */
 static bool run_on_others(run *r, const job_case *c, buffer_set *set)
 {
     case_data *data = NULL;
@@ -442,8 +443,10 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set)
         return run_device_failed(r, &err, "preparing the buffers");
     if (!run_spoil_local(r, set, poison_of[0]))
         return false;
+    for (size_t i = 0; i < set->n_launches; i++)
+        set->launches[i].fenced = true;
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
-        return run_device_failed(r, &err, "running");
+        return run_device_failed(r, &err, "running a third time, where a read outside of a tensor is an invalid one");
     return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
 }
 

@@ -201,8 +201,9 @@ static bool verify(run *r)
             break;
         run_announce(r, i == 0 && j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
         bool keep = j->mode == JOB_EVALUATE && i == j->n_cases - 1;
-        /* One small case; the target is timed on other inputs as well. */
-        bool others = i == 0 && j->n_cases > 1 && !device_describe(r->device)->simulated;
+        /* One small case, of winners all of them; the target is timed on other inputs as well. */
+        bool others = (i == 0 && j->n_cases > 1) || (j->mode == JOB_VERIFY && !j->cases[i].sampled);
+        others = others && !device_describe(r->device)->simulated;
         good = run_verify_case(r, &j->cases[i], keep, others);
     }
     r->record->verify_ms = run_ms(r) - r->record->verify_start_ms;
