@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 SAN ?=
 OPT ?= -O2 -g
 
-PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp
+PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib
 LIB_DIRS := base codegen device tuner llm fleet
 
 MODULE_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
@@ -51,10 +51,11 @@ TEST_SRC    := $(wildcard tests/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support*.c)
 GPU_SRC     := $(wildcard tests/gpu/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+MUTANTS_SRC := $(wildcard tests/mutants/*.c)
 HEADERS     := $(wildcard $(addsuffix /*.h,$(LIB_DIRS)) tasks/*.h)
-ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) \
+ALL_C       := $(LIB_SRC) $(CLI_SRC) $(TEST_SRC) $(SUPPORT_SRC) $(GPU_SRC) $(MUTANTS_SRC) \
                $(wildcard $(addsuffix /*.c,tests/fuzz tests/consumer tests/install) examples/*/*.c bench/*.c)
-ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h)
+ALL_H       := $(HEADERS) $(wildcard cli/*.h tests/*.h tests/mutants/*.h)
 
 OBJ      := $(BUILD)/obj
 LIB_OBJ  := $(LIB_SRC:%.c=$(OBJ)/%.o) $(OBJ)/gen/references.o $(OBJ)/gen/header_shared.o
@@ -63,6 +64,7 @@ SUP_OBJ  := $(SUPPORT_SRC:%.c=$(OBJ)/%.o)
 TESTS    := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 GPU_TEST := $(GPU_SRC:tests/gpu/%.c=$(BUILD)/tests/gpu/%)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+MUTANTS  := $(BUILD)/tests/run_mutants
 STATIC   := $(BUILD)/libkernwright.a
 SHARED   := $(BUILD)/libkernwright.so.$(VERSION)
 SONAME   := libkernwright.so.$(ABI)
@@ -74,7 +76,7 @@ say = @$(if $(V),:,printf '  %-4s %s\n' $(1) $(2))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check check-gpu bench demo asan ubsan fuzz valgrind golden format lint help clean install bundle tests FORCE
+.PHONY: all check check-gpu mutants bench demo asan ubsan fuzz valgrind golden format lint help clean install bundle tests FORCE
 
 ## all: the library (static and shared) and the program; what plain `make` does
 all: modules $(STATIC) $(BUILD)/libkernwright.so $(PROGRAM)
@@ -114,7 +116,8 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 # Texts that emitted headers contain, as C arrays.
-SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
+SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h \
+                codegen/runtime/launch.inc
 $(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
@@ -145,7 +148,7 @@ $(BUILD)/kernwright: $(CLI_OBJ) $(STATIC)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
 
-tests: $(TESTS) $(FUZZERS)
+tests: $(TESTS) $(FUZZERS) $(MUTANTS)
 
 # Parts of the program that can be tested by themselves.
 $(BUILD)/tests/test_options: $(OBJ)/cli/options.o $(OBJ)/cli/table.o
@@ -159,6 +162,12 @@ $(GPU_TEST): $(BUILD)/tests/gpu/%: $(OBJ)/tests/gpu/%.o $(SUP_OBJ) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(KW_LDLIBS)
+
+# It is its own worker, as the program is.
+$(MUTANTS): $(MUTANTS_SRC:%.c=$(OBJ)/%.o) $(OBJ)/cli/worker.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KW_LDFLAGS) -o $@ $^ $(KW_LDLIBS)
 
 -include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)
 
@@ -176,6 +185,11 @@ SCRIPTS := $(wildcard tests/*.sh)
 ## check: every test that needs no GPU (PoCL is the device); the last line has the counts
 check: all tests
 	@$(TEST_ENV) tools/run-tests.sh check $(TESTS) $(FUZZERS) $(SCRIPTS)
+
+## mutants: puts the wrong kernels of DIR (tests/mutants) and right ones before the evaluator; tests/mutants/README.md
+DIR ?= tests/mutants
+mutants: all $(MUTANTS)
+	@$(MUTANTS) $(DIR)
 
 ## check-gpu: tests/gpu/ on $KERNWRIGHT_DEVICE, or else on the first GPU
 check-gpu: all $(GPU_TEST)
@@ -237,6 +251,12 @@ valgrind-run: $(VALGRIND_TESTS)
 bench: all
 	@for b in bench/*.sh; do [ -f "$$b" ] || continue; echo "== $$b"; $(TEST_ENV) $$b || exit 1; done
 
+## bench-dispatch: regret on shapes never tuned, cost of selection; RESULTS=file SHAPES=file TASK VARIANTS DEVICE
+.PHONY: bench-dispatch
+bench-dispatch: all
+	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
+	  bench/dispatch.sh
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh
@@ -260,7 +280,9 @@ JOBS ?= 2
 # Headers include each other as "base/error.h": kernwright.pc gives the folder that they lie in. Not for applications:
 # *_internal.h, what includes one, and the header of the OpenCL back end.
 INSTALL ?= install
-PUBLIC_H   = $(filter-out %_internal.h device/opencl.h,$(shell grep -L '_internal\.h"' $(HEADERS)))
+# What a space is made with; they include its internal header through each other.
+SPACE_PARTS = $(addprefix tuner/space_,build.h group.h order.h plan.h)
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright

@@ -296,6 +296,8 @@ static void other_tasks(void **state)
     one_task("reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", NULL);
     one_task("softmax", "templates/softmax_naive.cl", "templates/softmax_row.cl", NULL);
     one_task("transpose", "templates/transpose_naive.cl", "templates/transpose_tiled.cl", NULL);
+    one_task("scan", "templates/scan_naive.cl", "templates/scan_naive.cl", NULL);
+    one_task("argmax", "templates/argmax_naive.cl", "templates/argmax_naive.cl", NULL);
 }
 
 /* Everything that the built-in tasks leave out: strides, device facts in geometry, scalars in conditions and arguments,

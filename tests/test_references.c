@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-kw_reference_fn gemm_reference, saxpy_reference, softmax_reference, reduce_sum_reference, transpose_reference;
+kw_reference_fn gemm_reference, saxpy_reference, softmax_reference, reduce_sum_reference, transpose_reference,
+    scan_reference, argmax_reference;
 
 /* In -1..1, the same every time. */
 static double *numbers(size_t n, unsigned seed)
@@ -275,6 +276,59 @@ static void transpose_twice_is_nothing(void **state)
     free(x), free(once), free(twice), free(scale), free(elements);
 }
 
+static void rows_call(kw_reference_fn *reference, int64_t R, int64_t C, const double *x, size_t n,
+                      const uint64_t *elements, double *value, double *scale)
+{
+    const int64_t dims[] = {R, C};
+    const double *const tensors[] = {x, NULL};
+    const uint64_t sizes[] = {(uint64_t)(R * C), (uint64_t)(reference == argmax_reference ? R : R * C)};
+    const kw_ref r = {2, dims, 0, NULL, 2, tensors, sizes};
+    reference(&r, 1, n, elements, value, scale);
+}
+
+static void scan_by_hand(void **state)
+{
+    (void)state;
+    const double x[] = {1, -2, 3.5, 1e20, 1, -1e20}, expected[] = {1, -1, 2.5, 1e20, 1e20, 1};
+    const double magnitude[] = {1, 3, 6.5, 1e20, 1e20, 2e20};
+    uint64_t *elements = count_up(6);
+    double value[6], scale[6];
+    rows_call(scan_reference, 2, 3, x, 6, elements, value, scale);
+    for (int i = 0; i < 6; i++)
+        assert_true(value[i] == expected[i] && scale[i] == magnitude[i]);
+    free(elements);
+}
+
+/* It walks along a row; whoever asks backwards, twice, or here and there gets the same. */
+static void scan_in_any_order(void **state)
+{
+    (void)state;
+    enum { R = 5, C = 37, N = R * C };
+    double *x = numbers(N, 20), value[N], scale[N], v, s;
+    uint64_t *elements = count_up(N);
+    rows_call(scan_reference, R, C, x, N, elements, value, scale);
+    for (uint64_t i = 0; i < N; i++) {
+        const uint64_t asked[] = {(i * 53) % N, (i * 53) % N};
+        rows_call(scan_reference, R, C, x, 1, asked, &v, &s);
+        assert_true(v == value[asked[0]] && s == scale[asked[0]]);
+        double twice[2], scales[2];
+        rows_call(scan_reference, R, C, x, 2, asked, twice, scales);
+        assert_true(twice[0] == v && twice[1] == v && scales[1] == s);
+    }
+    free(x), free(elements);
+}
+
+static void argmax_by_hand(void **state)
+{
+    (void)state;
+    const double x[] = {1, 3, 3, -2, -1, -1, 0, 0, 0, -INFINITY, -INFINITY, -INFINITY}, expected[] = {1, 1, 0, 0};
+    const uint64_t elements[] = {3, 0, 2, 1};
+    double value[4], scale[4];
+    rows_call(argmax_reference, 4, 3, x, 4, elements, value, scale);
+    for (int i = 0; i < 4; i++)
+        assert_true(value[i] == expected[elements[i]]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +344,9 @@ int main(void)
         cmocka_unit_test(sum_by_hand),
         cmocka_unit_test(transpose_by_hand),
         cmocka_unit_test(transpose_twice_is_nothing),
+        cmocka_unit_test(scan_by_hand),
+        cmocka_unit_test(scan_in_any_order),
+        cmocka_unit_test(argmax_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,13 @@
+/*kernwright {
+  "task": "saxpy",
+  "launches": [
+    {"kernel": "saxpy", "args": ["N", "a", "x", "y"], "local": [64], "groups": ["ceil_div(N, 64)"]} ]
+} */
+/* mutant: family=only-small-sizes
+ * Stops at four million elements. */
+kernel void saxpy(int N, float a, global const float *x, global float *y)
+{
+    const int i = get_global_id(0);
+    if (i < N && i < (1 << 22))
+        y[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,25 @@
+/*kernwright {
+  "task": "softmax",
+  "launches": [ {"kernel": "softmax", "args": ["R", "C", "x", "y"], "local": [64], "groups": ["ceil_div(R, 64)"]} ]
+} */
+/* mutant: family=ignores-correction
+ * The sum is not corrected when the maximum grows. */
+kernel void softmax(int R, int C, global const float *x, global float *y)
+{
+    const int row = get_global_id(0);
+    if (row >= R)
+        return;
+    global const float *in = x + row * C;
+    float top = in[0], sum = 1.0f;
+    for (int c = 1; c < C; c++) {
+        const float v = in[c];
+        if (v > top) {
+            sum = sum + 1.0f;
+            top = v;
+        } else {
+            sum += exp(v - top);
+        }
+    }
+    for (int c = 0; c < C; c++)
+        y[row * C + c] = exp(in[c] - top) / sum;
+}

@@ -1,0 +1,17 @@
+/*kernwright {
+  "task": "transpose",
+  "launches": [ {"kernel": "transpose", "args": ["R", "C", "x", "y"], "local": [64],
+      "groups": ["ceil_div(R * ceil_div(C, 4), 64)"]} ]
+} */
+/* mutant: family=writes-past-end
+ * The last piece of a row has always four elements. */
+kernel void transpose(int R, int C, global const float *x, global float *y)
+{
+    const int i = get_global_id(0), pieces = (C + 3) / 4;
+    const int row = i / pieces, col = i % pieces * 4;
+    if (row >= R)
+        return;
+    const int n = 4;
+    for (int k = 0; k < n; k++)
+        y[(col + k) * R + row] = x[row * C + col + k];
+}
