@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 SAN ?=
 OPT ?= -O2 -g
 
-PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp
+PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib
 LIB_DIRS := base codegen device tuner llm fleet
 
 MODULE_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
@@ -116,7 +116,8 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 # Texts that emitted headers contain, as C arrays.
-SHARED_TEXTS := codegen/runtime/select.h device/device_key_body.h device/device_key_query.h codegen/runtime/launch.inc
+SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h \
+                codegen/runtime/launch.inc
 $(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
@@ -250,6 +251,12 @@ valgrind-run: $(VALGRIND_TESTS)
 bench: all
 	@for b in bench/*.sh; do [ -f "$$b" ] || continue; echo "== $$b"; $(TEST_ENV) $$b || exit 1; done
 
+## bench-dispatch: regret on shapes never tuned, cost of selection; RESULTS=file SHAPES=file TASK VARIANTS DEVICE
+.PHONY: bench-dispatch
+bench-dispatch: all
+	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
+	  bench/dispatch.sh
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh
@@ -273,7 +280,9 @@ JOBS ?= 2
 # Headers include each other as "base/error.h": kernwright.pc gives the folder that they lie in. Not for applications:
 # *_internal.h, what includes one, and the header of the OpenCL back end.
 INSTALL ?= install
-PUBLIC_H   = $(filter-out %_internal.h device/opencl.h,$(shell grep -L '_internal\.h"' $(HEADERS)))
+# What a space is made with; they include its internal header through each other.
+SPACE_PARTS = $(addprefix tuner/space_,build.h group.h order.h plan.h)
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright

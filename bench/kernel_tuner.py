@@ -6,15 +6,19 @@ Needs kernel-tuner and pyopencl (pip install kernel-tuner pyopencl). The kernel 
 try every combination of --params. Kernel Tuner compares the result of each configuration once with the right answer at
 the target shape (its `answer`, rtol and atol for single precision), then times 7 runs (its default). Kernwright does all
 that docs/measurement.md says. Its time is that of the whole command, with choosing and re-timing the best; Kernel Tuner's is
-that of tune_kernel alone, without the start of Python.
+that of tune_kernel alone, without the start of Python. `kernwright probe`, which measures a device once for all searches
+on it and has no counterpart, runs before and is timed by itself; with_probe is the ratio with its time in ours.
 
-usage: bench/kernel_tuner.py [--kernwright PROGRAM] [--size 256] [--rounds 2] [--params JSON] [--device N]
-Last line: kernel_tuner: ratio=.. configurations=.. ours_per_minute=.. theirs_per_minute=..
+usage: bench/kernel_tuner.py [--kernwright PROGRAM] [--size 256] [--rounds 3] [--params JSON] [--device N]
+Last line: kernel_tuner: ratio=.. low=.. high=.. rounds=.. with_probe=.. configurations=.. ours_per_minute=..
+theirs_per_minute=..; the ratio is the median of those of the rounds, low and high the least and the largest of them.
 """
 import argparse
 import json
 import os
+import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,9 +75,13 @@ def run_ours(args, folder):
     for name in ("POCL_CACHE_DIR", "CUDA_CACHE_PATH", "KERNWRIGHT_STORE"):
         env.pop(name, None)
     n, trace = args.size, os.path.join(folder, "trace.json")
+    common = ["--store", os.path.join(folder, "store.db"), "--device", f"opencl:0:{args.device}"]
+    start = time.monotonic()
+    subprocess.run([args.kernwright, "probe", *common], env=env, check=True, stdout=subprocess.DEVNULL)
+    probe = time.monotonic() - start
     argv = [args.kernwright, "tune", "gemm", "--dims", f"M={n},N={n},K={n}", "--template", os.path.join(folder, "gemm.kw.json"),
             "--strategy", "exhaustive", "--budget", "100000", "--warm", "--json", "--trace", trace,
-            "--store", os.path.join(folder, "store.db"), "--device", f"opencl:0:{args.device}"]
+            *common]
     start = time.monotonic()
     done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     wall = time.monotonic() - start
@@ -87,21 +95,22 @@ def run_ours(args, folder):
         for e in json.load(f)["traceEvents"]:
             if e["tid"] < 1000 and e["name"] != "expand":
                 shares[e["name"]] = shares.get(e["name"], 0) + e["dur"] / 1e6
-    return {"wall_s": wall, "n": len(search), "ok": len(good), "shares_s": shares,
+    return {"wall_s": wall, "n": len(search), "ok": len(good), "shares_s": shares, "probe_s": probe,
             "best_ms": min(x["median_ns"] for x in good) / 1e6}
 
 
 def show(name, r):
-    shares = ", ".join(f"{k} {v:.1f} s" for k, v in r["shares_s"].items())
+    sum_s = sum(r["shares_s"].values())
+    shares = ", ".join(f"{k} {v:.1f} s ({100 * v / sum_s:.0f}%)" for k, v in r["shares_s"].items())
     print(f"  {name:13s} {r['ok']} of {r['n']} verified in {r['wall_s']:.1f} s ({60 * r['ok'] / r['wall_s']:.1f} a minute); "
-          f"{shares}; best {r['best_ms']:.3f} ms", flush=True)
+          f"{shares}; processor {r['cpu_s']:.1f} s; best {r['best_ms']:.3f} ms", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernwright", default="build/kernwright")
     parser.add_argument("--size", type=int, default=256)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--params", default=json.dumps(PARAMS))
     parser.add_argument("--device", type=int, default=0, help="number of the device on the first platform")
     parser.add_argument("--theirs", action="store_true", help=argparse.SUPPRESS)
@@ -109,18 +118,25 @@ def main():
     if args.theirs:
         theirs(args)
         return
-    sums = {"kernwright": [0, 0.0], "Kernel Tuner": [0, 0.0]}
+    rates = {"Kernel Tuner": [], "kernwright": [], "with probe": []}
     n = 0
     for _ in range(args.rounds):
         for name, run in (("Kernel Tuner", run_theirs), ("kernwright", run_ours)):
             with tempfile.TemporaryDirectory() as folder:
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 r = run(args, folder)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            r["cpu_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             show(name, r)
             n = max(n, r["n"])
-            sums[name][0] += r["ok"]
-            sums[name][1] += r["wall_s"]
-    ours, their = (60 * ok / wall for ok, wall in (sums["kernwright"], sums["Kernel Tuner"]))
-    print(f"kernel_tuner: ratio={ours / their:.2f} configurations={n} ours_per_minute={ours:.1f} theirs_per_minute={their:.1f}")
+            rates[name].append(60 * r["ok"] / r["wall_s"])
+            if "probe_s" in r:
+                rates["with probe"].append(60 * r["ok"] / (r["wall_s"] + r["probe_s"]))
+    ours, their, with_probe = (rates[k] for k in ("kernwright", "Kernel Tuner", "with probe"))
+    ratios = [a / b for a, b in zip(ours, their)]
+    print(f"kernel_tuner: ratio={statistics.median(ratios):.2f} low={min(ratios):.2f} high={max(ratios):.2f} rounds={args.rounds} "
+          f"with_probe={statistics.median(a / b for a, b in zip(with_probe, their)):.2f} configurations={n} "
+          f"ours_per_minute={statistics.median(ours):.1f} theirs_per_minute={statistics.median(their):.1f}")
 
 
 main()

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counter_rng.h"
 #include "base/fs.h"
+#include "codegen/features.h"
 #include "codegen/header.h"
 #include "codegen/task.h"
 #include "codegen/template.h"
@@ -20,6 +21,7 @@ typedef struct synthetic {
     template *naive, *tiled;
     variant **variants;
     header_device *devices;
+    header_tree *trees;
     header_row *rows;
     uint64_t counter;
 } synthetic;
@@ -67,6 +69,36 @@ static variant *draw_variant(synthetic *s, uint32_t *config)
     return v;
 }
 
+enum { TREE_DEPTH = 4, TREE_NODES = (1 << TREE_DEPTH) - 1 };
+
+/* A full tree that asks for a random feature at each node. It is asked for every shape. */
+static void draw_tree(synthetic *s, header_tree *t, size_t n_variants)
+{
+    shape_features f;
+    features_of_task(s->task, &f);
+    *t = (header_tree){.n_nodes = TREE_NODES, .n_leaves = TREE_NODES + 1};
+    t->nodes = mem_calloc(t->n_nodes, sizeof *t->nodes);
+    t->leaves = mem_calloc(t->n_leaves, sizeof *t->leaves);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        int32_t values[FEATURES_MAX];
+        const int64_t dims[TASK_MAX_DIMS] = {draw_dim(s), draw_dim(s), draw_dim(s)};
+        features_compute(&f, dims, values); /* a value that occurs */
+        t->nodes[i].feature = (int)draw(s, f.n);
+        t->nodes[i].at_most = values[t->nodes[i].feature];
+        for (size_t k = 0; k < 2; k++) {
+            const size_t child = 2 * i + 1 + k;
+            t->nodes[i].next[k] = child < t->n_nodes ? (int)child : ~(int)(child - t->n_nodes);
+        }
+    }
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++) {
+            t->leaves[i].variants[k] = (int)(1 + draw(s, n_variants));
+            t->leaves[i].expected_regret[k] = 1.0f + 0.1f * (float)k;
+        }
+    for (size_t i = 0; i < TASK_MAX_DIMS; i++)
+        t->high[i] = INT64_MAX;
+}
+
 static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variants)
 {
     kw_error err = {0};
@@ -81,10 +113,12 @@ static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variant
     for (size_t i = 1; i <= n_variants; i++)
         s->variants[i] = draw_variant(s, config);
     s->devices = mem_calloc(n_devices, sizeof *s->devices);
+    s->trees = mem_calloc(n_devices, sizeof *s->trees);
     for (size_t i = 0; i < n_devices; i++) {
         char *key = mem_alloc(64);
         (void)snprintf(key, 64, "vendor%zu/arch%zu/device%zu/%zu", i % 4, i % 10, i, i + 1);
-        s->devices[i] = (header_device){key, "synthetic", (int)(1 + i % n_variants)};
+        draw_tree(s, &s->trees[i], n_variants);
+        s->devices[i] = (header_device){key, "synthetic", (int)(1 + i % n_variants), &s->trees[i]};
     }
     s->rows = mem_calloc(n_rows, sizeof *s->rows);
     for (size_t i = 0; i < n_rows; i++) {
@@ -103,8 +137,12 @@ static void finish(synthetic *s, size_t n_devices, size_t n_variants)
 {
     for (size_t i = 0; i <= n_variants; i++)
         variant_free(s->variants[i]);
-    for (size_t i = 0; i < n_devices; i++)
+    for (size_t i = 0; i < n_devices; i++) {
         free((char *)(uintptr_t)s->devices[i].key);
+        free(s->trees[i].nodes);
+        free(s->trees[i].leaves);
+    }
+    free(s->trees);
     free(s->variants);
     free(s->devices);
     free(s->rows);

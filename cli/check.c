@@ -17,19 +17,6 @@ typedef struct check_cli {
     bool json;
 } check_cli;
 
-/* The limits a template is checked against without a device: what most GPUs have. */
-static const device_limits typical_gpu = {.max_work_group_size = 1024,
-                                          .max_work_item_size = {1024, 1024, 64},
-                                          .local_mem_bytes = 48 << 10,
-                                          .max_alloc_bytes = (int64_t)4 << 30,
-                                          .global_mem_bytes = (int64_t)16 << 30,
-                                          .compute_units = 64,
-                                          .preferred_multiple = 32,
-                                          .cache_bytes = 4 << 20,
-                                          .is_gpu = 1,
-                                          .has_f16 = 1,
-                                          .has_f64 = 1};
-
 static void report(const check_cli *c, const char *file, const char *state, const char *text, uint64_t count,
                    double raw)
 {
@@ -138,7 +125,7 @@ static kw_code check_template(const check_cli *c, const char *name, kw_error *er
     if (setup.n_shapes == 0 && needs_shape(p) && setup.task->shapes_file)
         code = task_shapes_load(setup.task, setup.task->shapes_file, &setup.shapes, &setup.n_shapes, err);
     if (code == KW_OK)
-        code = space_of_template(p, &setup.types, &typical_gpu, setup.n_shapes ? setup.shapes : NULL, &s, err);
+        code = space_of_template(p, &setup.types, limits_of_typical_gpu(), setup.n_shapes ? setup.shapes : NULL, &s, err);
     if (code == KW_OK)
         code = check_config(c, &setup, s, err);
     if (code == KW_OK) {

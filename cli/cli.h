@@ -25,6 +25,8 @@ int cli_expand(int argc, char **argv);
 int cli_new(int argc, char **argv);
 int cli_probe(int argc, char **argv);
 int cli_results(int argc, char **argv);
+int cli_simulate(int argc, char **argv);
+int cli_space(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_templates(int argc, char **argv);
 int cli_time(int argc, char **argv);

@@ -4,12 +4,15 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "tuner/dispatch.h"
+#include "tuner/portfolio.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct emit_cli {
-    const char *out, *from, *store, *type, *prefix, *device, *language;
+    const char *out, *from, *store, *type, *prefix, *device, *language, *shapes;
+    int64_t variants;
     bool unverified;
 } emit_cli;
 
@@ -23,6 +26,26 @@ static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
     return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
 }
 
+/* What the tree of a device is worth, and what portfolios of other sizes would be. */
+static void report_device(const dispatch_report *r, size_t wanted)
+{
+    if (r->n_leaves == 0) {
+        log_info("%s: no tree: shapes %zu (at least %d), general variants %zu; its default serves what no row does",
+                 r->device_key, r->n_shapes, DISPATCH_TREE_SHAPES, r->n_general);
+        return;
+    }
+    log_info("%s: tree of %zu leaves over %zu of %zu general variants, from %zu shapes; time over the best for shapes "
+             "left out: mean %.3f, geometric mean %.3f, worst %.3f",
+             r->device_key, r->n_leaves, r->n_portfolio, r->n_general, r->n_shapes, r->held_out.mean,
+             r->held_out.geomean, r->held_out.worst);
+    strb line = STRB_INIT;
+    for (size_t i = 0; i < r->n_curve; i++)
+        strb_printf(&line, "%s%zu: %.3f", i > 0 ? ", " : "", i + 1, r->curve[i].mean);
+    log_info("  mean regret if each shape ran the best of so many variants: %s; recommended: --variants %zu%s",
+             strb_text(&line), r->recommended, r->recommended == wanted ? " (as it is)" : "");
+    strb_clear(&line);
+}
+
 static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 {
     task *t = NULL;
@@ -30,25 +53,36 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     store *s = NULL;
     dispatch *d = NULL;
     strb text = STRB_INIT;
+    task_shape *shapes = NULL;
+    size_t n_shapes = 0;
+    if (c->variants < 0 || c->variants > PORTFOLIO_MAX)
+        return kw_error_set(err, KW_BAD_INPUT, "--variants %lld: give 0 (no trees) to %d", (long long)c->variants,
+                            PORTFOLIO_MAX);
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
     kw_code code = task_load(task_name, &t, err);
     if (code == KW_OK)
         code = task_types_parse(t, c->type, &types, err);
+    if (code == KW_OK && c->shapes)
+        code = task_shapes_load(t, c->shapes, &shapes, &n_shapes, err);
     if (code == KW_OK)
         code = open_source(c, &s, err);
+    const dispatch_options o = {c->device, c->unverified, c->prefix, (size_t)c->variants, shapes, n_shapes};
     if (code == KW_OK)
-        code = dispatch_build(s, t, &types, c->device, c->unverified, c->prefix, &d, err);
+        code = dispatch_build(s, t, &types, &o, &d, err);
     if (code == KW_OK)
         code = header_write(dispatch_model(d), &text, err);
     if (code == KW_OK)
         code = fs_write(c->out, strb_text(&text), text.length, err);
     if (code == KW_OK && strcmp(c->out, "-") != 0) {
         const header_model *m = dispatch_model(d);
+        for (size_t i = 0; i < m->n_devices && c->variants > 0; i++)
+            report_device(dispatch_device_report(d, i), (size_t)c->variants);
         log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB", c->out, m->n_devices, m->n_rows, m->n_variants,
                  (double)text.length / 1024);
     }
     strb_clear(&text);
+    free(shapes);
     dispatch_free(d);
     store_close(s);
     task_free(t);
@@ -57,7 +91,7 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 
 int cli_emit(int argc, char **argv)
 {
-    emit_cli c = {.prefix = "kw_"};
+    emit_cli c = {.prefix = "kw_", .variants = DISPATCH_VARIANTS};
     const option_row rows[] = {
         {"-o", OPTION_TEXT, &c.out, "FILE", "the header to write; - for standard output"},
         {"--from", OPTION_TEXT, &c.from, "FILE", "take rows from exported results instead of the store"},
@@ -65,6 +99,8 @@ int cli_emit(int argc, char **argv)
         {"--type", OPTION_TEXT, &c.type, "f32", "element types of the header"},
         {"--prefix", OPTION_TEXT, &c.prefix, "P", "prefix of all names; default kw_"},
         {"--device", OPTION_TEXT, &c.device, "KEY", "only this device key; default: all devices"},
+        {"--variants", OPTION_INT, &c.variants, "K", "variants of a device's decision tree; default 8; 0: no trees"},
+        {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "how much each shape counts for the tree: a shapes file's counts"},
         {"--language", OPTION_TEXT, &c.language, "NAME", "opencl (default)"},
         {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
     };

@@ -25,7 +25,9 @@ static kw_code check_constraints(const template *p, const job_setup *setup, cons
         bool holds;
         kw_error ignored;
         if (expr_eval_truth(p->constraints[i].test, env, &holds, &ignored) == KW_OK && !holds)
-            return kw_error_set(err, KW_FAILED, "the configuration violates the constraint %s", p->constraints[i].text);
+            return kw_error_set(err, KW_FAILED, "the configuration violates the constraint %s%s%s",
+                                p->constraints[i].text, p->constraints[i].why ? ": " : "",
+                                p->constraints[i].why ? p->constraints[i].why : "");
     }
     return KW_OK;
 }

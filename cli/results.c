@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "tuner/results_t4.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 typedef struct results_cli {
     const char *store, *task, *out;
     bool json, failed, all, samples;
+    const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
 /* ---- show ---- */
@@ -263,12 +265,18 @@ static kw_code show(const results_cli *c, kw_error *err)
 
 static kw_code export_text(const results_cli *c, kw_error *err)
 {
+    if (c->format && strcmp(c->format, "t4") != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "unknown format '%s'; there is: t4", c->format);
+    if (!c->format && (c->template_name || c->shape || c->device))
+        return kw_error_set(err, KW_BAD_INPUT, "--template, --shape and --device choose what --format t4 exports");
     store *s;
     strb text = STRB_INIT;
     kw_code code = store_open(c->store, true, &s, err);
     if (code != KW_OK)
         return code;
-    code = results_export(s, c->task, c->all, c->samples, &text, err);
+    const t4_choice choice = {c->task, c->template_name, c->shape, c->device};
+    code = c->format ? results_export_t4(s, &choice, &text, err)
+                     : results_export(s, c->task, c->all, c->samples, &text, err);
     if (code == KW_OK)
         code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
     strb_clear(&text);
@@ -343,6 +351,10 @@ int cli_results(int argc, char **argv)
         {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
+        {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},
+        {"--template", OPTION_TEXT, &c.template_name, "NAME", "T4: only this template"},
+        {"--shape", OPTION_TEXT, &c.shape, "M=1,..", "T4: only this shape"},
+        {"--device", OPTION_TEXT, &c.device, "PART", "T4: only devices with this in their key or name"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
     };
     const option_set set = {

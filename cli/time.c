@@ -126,7 +126,7 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
                       .templates = &one,
                       .n_templates = 1,
                       .fallback = setup.fallback,
-                      .strategy = strategy_table[0],
+                      .strategy = strategy_find("random", NULL),
                       .seed = (uint64_t)c->seed,
                       .cold = !c->warm,
                       .oclgrind = c->deep_check ? oclgrind_new(0) : NULL,

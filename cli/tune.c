@@ -359,7 +359,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 
 int cli_tune(int argc, char **argv)
 {
-    tune_cli c = {.strategy = "local", .budget = "100", .compile_workers = -1};
+    tune_cli c = {.strategy = "auto", .budget = "100", .compile_workers = -1};
     const option_row rows[] = {
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "one shape"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
@@ -367,7 +367,7 @@ int cli_tune(int argc, char **argv)
         {"--device", OPTION_TEXT, &c.device, "SPEC",
          "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
         {"--template", OPTION_LIST, &c.templates, "NAME", "only this template (name or path)"},
-        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "exhaustive, random, local (default)"},
+        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "auto (default), exhaustive, random, local, bayes"},
         {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
         {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},

@@ -139,4 +139,11 @@ kw_code expr_print_c(const expr *e, const value *known, const expr_c_names *name
  * no library, libm included. */
 void expr_c_prelude(const char *prefix, strb *out);
 
+/* ---- Python ----
+ * Appends e as a Python expression with the same value, for files that other tuners evaluate. names[slot] stands for a
+ * slot; where it, or `names`, is NULL the scope's own name does. KW_BAD_INPUT, and nothing is appended, for what Python has no word for: sizeof, vec, lit, log2 and device.*
+ * that were not folded away. */
+kw_code expr_print_python(const expr *e, const char *const *names, strb *out, kw_error *err);
+void value_print_python(value v, strb *out); /* True, 'text', [1, 2] */
+
 #endif

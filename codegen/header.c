@@ -33,7 +33,7 @@ static bool text_uses(const char *text, const char *name)
 /* Names of the task must not be names of the shared part: a task "device" would define kw_device. */
 static kw_code check_names(const writer *w, kw_error *err)
 {
-    const char *const *const texts[] = {header_shared_select, header_shared_device_key_body,
+    const char *const *const texts[] = {header_shared_select, header_shared_tree, header_shared_device_key_body,
                                         header_shared_device_key_query, header_shared_launch};
     const header_model *m = w->m;
     if (!header_is_identifier(w->low))
@@ -222,6 +222,7 @@ static void put_shared(strb *out)
 {
     strb_add(out, "\n/* ---- shared by all dispatch headers ---- */\n\n");
     put_text(out, header_shared_select);
+    put_text(out, header_shared_tree);
     expr_c_prelude("kw_", out);
     strb_add(out, "\n#ifndef KW_NO_LAUNCH\n");
     put_text(out, header_shared_device_key_body);
@@ -262,6 +263,8 @@ static kw_code write_task(writer *w, size_t *select_end, kw_error *err)
         code = check_variants(w->m, err);
     if (code == KW_OK)
         code = check_devices(w->m, err);
+    if (code == KW_OK)
+        code = header_check_trees(w, err);
     if (code == KW_OK)
         code = header_make_forms(w, err);
     if (code == KW_OK)

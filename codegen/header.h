@@ -11,10 +11,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Tree layer: for shapes that no row answers. Features are those of codegen/features.h. */
+#define HEADER_TREE_RANKED 4  /* KW_TREE_RANKED of codegen/runtime/tree.h */
+#define HEADER_TREE_LEAVES 32 /* KW_TREE_LEAVES likewise */
+
+typedef struct header_node {
+    int feature;
+    int32_t at_most;
+    int next
+        [2]; /* if the feature is at most at_most, and if it is more: a node behind this one, or ~number of a leaf */
+} header_node;
+
+typedef struct header_leaf {
+    int variants[HEADER_TREE_RANKED]; /* best first; -1 behind the last */
+    float expected_regret[HEADER_TREE_RANKED];
+} header_leaf;
+
+typedef struct header_tree {
+    header_node *nodes; /* the first is the root; none: leaf 0 serves all */
+    size_t n_nodes;
+    header_leaf *leaves;
+    size_t n_leaves;                                 /* n_nodes + 1, at most HEADER_TREE_LEAVES */
+    int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS]; /* it is asked only for shapes with each key dim within these */
+} header_tree;
+
 typedef struct header_device {
-    const char *key;          /* "nvidia/sm_90/h200/132" */
-    const char *provenance;   /* one line for people: device name, driver, dates, sample counts */
-    int default_variant;      /* best general variant on this device; -1: the model's */
+    const char *key;         /* "nvidia/sm_90/h200/132" */
+    const char *provenance;  /* one line for people: device name, driver, dates, sample counts */
+    int default_variant;     /* best general variant on this device; -1: the model's */
+    const header_tree *tree; /* NULL: none */
 } header_device;
 
 /* Exact layer: this variant for this shape on this device. */
@@ -22,21 +47,21 @@ typedef struct header_row {
     int device;
     int64_t dims[TASK_MAX_DIMS]; /* key dims only are compared */
     int variant;
-    float expected_regret;    /* >= 1: expected time over the best known; 1 for a winner */
+    float expected_regret; /* >= 1: expected time over the best known; 1 for a winner */
 } header_row;
 
 typedef struct header_model {
     const task *task;
     task_types types;
-    const char *prefix;       /* "kw_" */
+    const char *prefix; /* "kw_" */
     const variant *const *variants;
     size_t n_variants;
     const char *const *variant_notes; /* per variant: "verified: general, ..." for its comment; may be NULL */
     const header_device *devices;
     size_t n_devices;
-    const header_row *rows;   /* any order; duplicates of (device, key dims) are an error */
+    const header_row *rows; /* any order; duplicates of (device, key dims) are an error */
     size_t n_rows;
-    int default_variant;      /* general, is_fallback; always there */
+    int default_variant; /* general, is_fallback; always there */
     const char *tool_version;
 } header_model;
 

@@ -4,18 +4,21 @@
  *   header_text.c    names, literals, comments, kernel text in pieces
  *   header_forms.c   conditions and geometry of the variants as C functions over numbers
  *   header_tables.c  devices, rows and the hash index
+ *   header_tree.c    the devices' decision trees
  *   header_select.c  the part that needs no OpenCL
  *   header_launch.c  the part that launches
  */
 #ifndef KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
 #define KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
 
+#include "codegen/features.h"
 #include "codegen/header.h"
 
 #include <stdbool.h>
 
 /* The generated texts of codegen/runtime and device/, each ended by NULL. */
 extern const char *const header_shared_select[];
+extern const char *const header_shared_tree[];
 extern const char *const header_shared_device_key_body[];
 extern const char *const header_shared_device_key_query[];
 extern const char *const header_shared_launch[];
@@ -59,6 +62,9 @@ typedef struct writer {
     size_t piece_index_size;
 
     const header_row **rows; /* sorted by device and key dims */
+    shape_features features;
+    bool feature_used[FEATURES_MAX];
+    size_t n_trees;
 } writer;
 
 /* ---- text (header_text.c) ---- */
@@ -88,6 +94,9 @@ kw_code header_make_forms(writer *w, kw_error *err); /* fills variants, forms, c
 
 kw_code header_sort_rows(writer *w, kw_error *err); /* fills rows; refuses duplicates and rows that cannot run */
 void header_put_tables(writer *w);
+
+kw_code header_check_trees(writer *w, kw_error *err); /* fills features, n_trees */
+void header_put_trees(writer *w);
 
 /* An expression over dims (and, where `device` or `scalars` allow, those) as C text: "s->M", "d->local_mem_bytes",
  * "x->alpha"; faults go to the int `fault`. */

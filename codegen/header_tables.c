@@ -161,22 +161,44 @@ static void put_index(writer *w, const uint64_t *key_hashes)
 
 /* ---- devices ---- */
 
+/* A quarter full at most, so that a search seldom looks at a second entry. */
+static void put_device_index(writer *w, const uint64_t *key_hashes)
+{
+    const unsigned bits = index_bits(2 * w->m->n_devices);
+    const size_t size = (size_t)1 << bits;
+    uint16_t *index = mem_calloc(size, sizeof *index);
+    for (size_t i = 0; i < w->m->n_devices; i++) {
+        size_t slot = kw_hash_slot(key_hashes[i], bits);
+        while (index[slot])
+            slot = (slot + 1) & (size - 1);
+        index[slot] = (uint16_t)(i + 1);
+    }
+    header_put_f(w, &w->out, "#define ^_DEVICE_BITS %u\nstatic const uint16_t @_device_index[] = {", bits);
+    for (size_t i = 0; i < size; i++)
+        strb_printf(&w->out, "%s%u,", i % 16 == 0 ? "\n" : "", (unsigned)index[i]);
+    strb_add(&w->out, "\n};\n\n");
+    free(index);
+}
+
 static void put_devices(writer *w, uint64_t *key_hashes)
 {
     header_put(w, &w->out, "static const kw_known_device @_devices[] = {\n");
+    int tree = 0;
     for (size_t i = 0; i < w->m->n_devices; i++) {
         const kw_device d = device_of_key(w->m->devices[i].key);
         key_hashes[i] = d.key_hash;
         strb_printf(&w->out,
                     "    {UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 "), %" PRId64
-                    ", %d}, /* %zu: ",
-                    d.key_hash, d.arch_hash, d.vendor_hash, d.units, w->m->devices[i].default_variant, i);
+                    ", %d, %d}, /* %zu: ",
+                    d.key_hash, d.arch_hash, d.vendor_hash, d.units, w->m->devices[i].default_variant,
+                    w->m->devices[i].tree ? tree++ : -1, i);
         header_put_comment(&w->out, w->m->devices[i].key);
         strb_add(&w->out, " */\n");
     }
     if (w->m->n_devices == 0)
-        strb_add(&w->out, "    {0, 0, 0, 0, -1},\n");
+        strb_add(&w->out, "    {0, 0, 0, 0, -1, -1},\n");
     strb_add(&w->out, "};\n\n");
+    put_device_index(w, key_hashes);
 }
 
 /* ---- rows ---- */

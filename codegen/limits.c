@@ -88,3 +88,19 @@ kw_code limits_from_json(const json *j, device_limits *out, kw_error *err)
     }
     return KW_OK;
 }
+
+const device_limits *limits_of_typical_gpu(void)
+{
+    static const device_limits gpu = {.max_work_group_size = 1024,
+                                      .max_work_item_size = {1024, 1024, 64},
+                                      .local_mem_bytes = 48 << 10,
+                                      .max_alloc_bytes = (int64_t)4 << 30,
+                                      .global_mem_bytes = (int64_t)16 << 30,
+                                      .compute_units = 64,
+                                      .preferred_multiple = 32,
+                                      .cache_bytes = 4 << 20,
+                                      .is_gpu = 1,
+                                      .has_f16 = 1,
+                                      .has_f64 = 1};
+    return &gpu;
+}

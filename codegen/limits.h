@@ -32,6 +32,9 @@ int64_t limits_value(const device_limits *l, size_t i);
 int limits_add_to_scope(expr_scope *scope);
 void limits_fill(const device_limits *l, value *env, int first);
 
+/* What a template is looked at with where there is no device: the limits that most GPUs have. */
+const device_limits *limits_of_typical_gpu(void);
+
 json *limits_to_json(const device_limits *l);
 kw_code limits_from_json(const json *j, device_limits *out, kw_error *err); /* absent members are 0 */
 

@@ -29,6 +29,7 @@ typedef struct template_param {
     size_t default_index;
     const char *doc; /* "" if none */
     int slot;        /* in template->scope */
+    const expr *when; /* NULL: always; else the parameter exists only where this is true, and is its default elsewhere */
 } template_param;
 
 typedef struct template_condition {
@@ -98,7 +99,7 @@ typedef struct template
     size_t n_defines;
     template_param *params;
     size_t n_params;
-    template_condition *constraints; /* parameters, types, device.* */
+    template_condition *constraints; /* parameters, types, device.*; then one for each parameter with `when` */
     size_t n_constraints;
     template_condition *requires_; /* shape too; the i32 index rule is the last one when it applies */
     size_t n_requires;
@@ -135,11 +136,17 @@ char *template_path_of(const char *name);
 int template_param_index(const template *p, const char *name);
 /* A configuration is one value index per parameter. The default one: */
 void template_default(const template *p, uint32_t *config);
+/* Does parameter i exist in this configuration? What `when` names stands above it. */
+bool template_param_exists(const template *p, size_t i, const uint32_t *config);
 /* "TM=64", ... applied to config; unknown names and values not listed are errors that list what is allowed. */
 kw_code template_set(const template *p, const char *assignment, uint32_t *config, kw_error *err);
-/* {"TM":64,...} in parameter order. */
+/* {"TM":64,...} in parameter order: those that exist. Read back, what is absent and does not exist is its default. */
 json *template_config_to_json(const template *p, const uint32_t *config);
 kw_code template_config_from_json(const template *p, const json *j, uint32_t *config, kw_error *err);
+/* The configuration that `j`, written for an earlier form of the template, may mean now: parameters that it does not
+ * give take their default, those that are gone are passed over. false if a value is not listed any more. Whether it
+ * still expands to the same text is the caller's question. */
+bool template_config_recall(const template *p, const json *j, uint32_t *config);
 void template_config_print(const template *p, const uint32_t *config, strb *out); /* "TM=64 TN=64 ..." */
 
 /* Environment for constraints: parameters, types, device.*; dims and scalars are VALUE_NONE unless `shape`.

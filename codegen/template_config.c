@@ -18,6 +18,21 @@ void template_default(const template *p, uint32_t *config)
         config[i] = (uint32_t)p->params[i].default_index;
 }
 
+/* A condition without a value (division by zero) is not true. */
+bool template_param_exists(const template *p, size_t i, const uint32_t *config)
+{
+    const template_param *x = &p->params[i];
+    if (!x->when)
+        return true;
+    bool truth = false;
+    value *env = mem_calloc((size_t)expr_scope_size(p->scope), sizeof *env);
+    for (size_t k = 0; k < i; k++)
+        env[p->params[k].slot] = p->params[k].values[config[k]];
+    truth = expr_eval_truth(x->when, env, &truth, NULL) == KW_OK && truth;
+    free(env);
+    return truth;
+}
+
 static kw_code unknown_param(const template *p, const char *name, kw_error *err)
 {
     const char **names = mem_calloc(p->n_params + 1, sizeof *names);
@@ -91,7 +106,8 @@ json *template_config_to_json(const template *p, const uint32_t *config)
 {
     json *j = json_new_object();
     for (size_t i = 0; i < p->n_params; i++)
-        json_set(j, p->params[i].name, value_to_json(p->params[i].values[config[i]]));
+        if (template_param_exists(p, i, config))
+            json_set(j, p->params[i].name, value_to_json(p->params[i].values[config[i]]));
     return j;
 }
 
@@ -108,7 +124,9 @@ kw_code template_config_from_json(const template *p, const json *j, uint32_t *co
         const template_param *x = &p->params[i];
         const json *item = json_get(j, x->name);
         value v = value_none();
-        if (item == NULL) {
+        if (item == NULL && !template_param_exists(p, i, config)) {
+            config[i] = (uint32_t)x->default_index;
+        } else if (item == NULL) {
             code = kw_error_set(err, KW_BAD_INPUT, "template %s: the configuration does not give %s", p->name, x->name);
         } else if (!value_from_json(item, a, &v) || !find_value(x, v, &config[i])) {
             strb text = STRB_INIT;
@@ -121,11 +139,31 @@ kw_code template_config_from_json(const template *p, const json *j, uint32_t *co
     return code;
 }
 
+bool template_config_recall(const template *p, const json *j, uint32_t *config)
+{
+    if (json_kind_of(j) != JSON_OBJECT)
+        return false;
+    template_default(p, config);
+    arena *a = arena_new();
+    bool good = true;
+    for (size_t i = 0; good && i < json_count(j); i++) {
+        int k = template_param_index(p, json_key(json_at(j, i)));
+        value v = value_none();
+        good = k < 0 || (value_from_json(json_at(j, i), a, &v) && find_value(&p->params[k], v, &config[k]));
+    }
+    arena_free(a);
+    return good;
+}
+
 void template_config_print(const template *p, const uint32_t *config, strb *out)
 {
+    const char *between = "";
     for (size_t i = 0; i < p->n_params; i++) {
-        strb_printf(out, "%s%s=", i > 0 ? " " : "", p->params[i].name);
+        if (!template_param_exists(p, i, config))
+            continue;
+        strb_printf(out, "%s%s=", between, p->params[i].name);
         value_print(p->params[i].values[config[i]], out);
+        between = " ";
     }
 }
 

@@ -116,12 +116,26 @@ static kw_code read_default(const template_reader *r, const char *path, const js
     return locate_error(&r->where, path, r->err, "is not one of the values");
 }
 
+/* "when" may use the parameters above: then whether a parameter exists follows from the configuration alone, and one
+ * pass from the first to the last decides it for all. */
+static kw_code read_when(const template_reader *r, const char *path, const json *j, template_param *x)
+{
+    if (j == NULL)
+        return KW_OK;
+    kw_code code = locate_expr(&r->where, path, j, r->p->memory, r->p->scope, EXPR_BIT_PARAM, &x->when, r->err);
+    if (code != KW_OK && strstr(r->err->message, "unknown name") && strlen(r->err->message) < 1500) {
+        kw_error why = *r->err;
+        return kw_error_set(r->err, code, "%s (\"when\" uses parameters that stand above this one)", why.message);
+    }
+    return code;
+}
+
 static kw_code read_param(template_reader *r, const json *j, template_param *x)
 {
-    static const char *const keys[] = {"values", "default", "doc", NULL};
+    static const char *const keys[] = {"values", "default", "when", "doc", NULL};
     locate_path path = locate_join("params.%s", json_key(j));
     locate_path values = locate_join("%s.values", path.text);
-    locate_path preset = locate_join("%s.default", path.text);
+    locate_path preset = locate_join("%s.default", path.text), when = locate_join("%s.when", path.text);
     x->name = json_key(j);
     kw_code code = template_new_name(r, path.text, x->name);
     if (code == KW_OK)
@@ -136,6 +150,8 @@ static kw_code read_param(template_reader *r, const json *j, template_param *x)
         code = read_default(r, preset.text, json_get(j, "default"), x);
     if (code == KW_OK)
         code = locate_opt_string(&r->where, path.text, j, "doc", "", &x->doc, r->err);
+    if (code == KW_OK)
+        code = read_when(r, when.text, json_get(j, "when"), x);
     x->slot = expr_scope_add(r->p->scope, x->name, EXPR_PARAM);
     return code;
 }
@@ -153,5 +169,43 @@ kw_code template_read_params(template_reader *r)
     r->p->params = arena_alloc(r->p->memory, (json_count(params) + 1) * sizeof *r->p->params);
     for (size_t i = 0; code == KW_OK && i < json_count(params); i++)
         code = read_param(r, json_at(params, i), &r->p->params[r->p->n_params++]);
+    return code;
+}
+
+/* ---- parameters that do not always exist ---- */
+
+/* "(WHEN) or NAME == DEFAULT": where it does not exist, a parameter has one value. */
+static kw_code add_when_constraint(template_reader *r, const template_param *x)
+{
+    template *p = r->p;
+    strb text = STRB_INIT;
+    strb_printf(&text, "(%s) or %s == ", expr_text(x->when), x->name);
+    value_print_source(x->values[x->default_index], &text);
+    template_condition *c = &p->constraints[p->n_constraints++];
+    c->text = arena_strdup(p->memory, strb_text(&text));
+    strb_reset(&text);
+    strb_printf(&text, "%s exists only where %s; leave it at its default elsewhere", x->name, expr_text(x->when));
+    c->why = arena_strdup(p->memory, strb_text(&text));
+    strb_clear(&text);
+    c->test = expr_parse(p->memory, c->text, p->scope, (expr_where){0}, r->err);
+    return c->test != NULL ? KW_OK : KW_BAD_INPUT;
+}
+
+kw_code template_add_when_constraints(template_reader *r)
+{
+    template *p = r->p;
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_params; i++)
+        n += p->params[i].when != NULL;
+    if (n == 0)
+        return KW_OK;
+    template_condition *all = arena_alloc(p->memory, (p->n_constraints + n) * sizeof *all);
+    if (p->n_constraints)
+        memcpy(all, p->constraints, p->n_constraints * sizeof *all);
+    p->constraints = all;
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < p->n_params && code == KW_OK; i++)
+        if (p->params[i].when != NULL)
+            code = add_when_constraint(r, &p->params[i]);
     return code;
 }

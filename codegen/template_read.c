@@ -315,6 +315,8 @@ kw_code template_read_front(template_reader *r)
     if (code == KW_OK)
         code = read_conditions(r, "constraints", false, &r->p->constraints, &r->p->n_constraints);
     if (code == KW_OK)
+        code = template_add_when_constraints(r);
+    if (code == KW_OK)
         code = read_conditions(r, "requires", true, &r->p->requires_, &r->p->n_requires);
     if (code == KW_OK)
         code = read_specialize(r);

@@ -19,6 +19,8 @@ typedef struct template_reader {
 /* Parameters: the first part of the front matter; a name that is well formed and new. */
 kw_code template_read_params(template_reader *r);
 kw_code template_new_name(const template_reader *r, const char *path, const char *name);
+/* After "constraints": those that give a parameter its default where it does not exist. */
+kw_code template_add_when_constraints(template_reader *r);
 /* Everything but the launches and the kernel text. */
 kw_code template_read_front(template_reader *r);
 /* "launches": after temps. */

@@ -2,6 +2,7 @@
  * keeps beside it is what a driver only tells when it really compiles: registers, spills, the log, argument types. */
 #include "device/opencl.h"
 
+#include "base/cache.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -37,7 +38,7 @@ opencl_cache *opencl_cache_of_device(const device_info *info)
      * also depends on how the simulator was started. */
     if (off || bytes == 0 || info->simulated || (info->builds_at_launch && !on))
         return NULL;
-    char *folder = opencl_cache_folder();
+    char *folder = cache_folder();
     if (!folder)
         return NULL;
     char *programs = fs_join(folder, "programs");

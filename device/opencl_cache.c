@@ -2,6 +2,7 @@
 
 #include "device/device.h"
 
+#include "base/cache.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -37,60 +38,20 @@ struct opencl_cache {
 
 /* ---- folders ---- */
 
-static bool make_private(const char *path)
-{
-    struct stat s;
-    kw_error ignored;
-    kw_error_clear(&ignored);
-    char *above = fs_folder_of(path);
-    bool good = fs_make_folders(above, &ignored) == KW_OK && (mkdir(path, 0700) == 0 || errno == EEXIST) &&
-                stat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && access(path, W_OK | X_OK) == 0;
-    free(above);
-    return good;
-}
-
-static char *join_if_set(const char *variable, const char *name)
-{
-    const char *folder = getenv(variable);
-    return folder && *folder ? fs_join(folder, name) : NULL;
-}
-
-char *opencl_cache_folder(void)
-{
-    char in_temp[64];
-    const char *own = getenv("KERNWRIGHT_CACHE");
-    if (own && *own) {
-        if (make_private(own))
-            return mem_strdup(own);
-        log_debug("KERNWRIGHT_CACHE=%s is no folder that can be written and is one's own: nothing is cached", own);
-        return NULL;
-    }
-    snprintf(in_temp, sizeof in_temp, "kernwright-%lu", (unsigned long)geteuid());
-    char *candidates[] = {join_if_set("XDG_CACHE_HOME", "kernwright"), join_if_set("HOME", ".cache/kernwright"),
-                          join_if_set("TMPDIR", in_temp), fs_join("/tmp", in_temp)};
-    char *found = NULL;
-    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
-        if (!found && candidates[i] && make_private(candidates[i]))
-            found = mem_strdup(candidates[i]);
-        free(candidates[i]);
-    }
-    return found;
-}
-
 static void set_folder(const char *variable, const char *folder, const char *name)
 {
     const char *own = getenv(variable);
     if (own && *own)
         return;
     char *path = fs_join(folder, name);
-    if (make_private(path))
+    if (cache_make_private(path))
         setenv(variable, path, 1);
     free(path);
 }
 
 void opencl_cache_set_drivers(void)
 {
-    char *folder = opencl_cache_folder();
+    char *folder = cache_folder();
     if (!folder)
         return;
     set_folder("POCL_CACHE_DIR", folder, "pocl");
@@ -103,12 +64,12 @@ void opencl_cache_set_drivers(void)
 char *device_cache_folder(void)
 {
     opencl_cache_set_drivers();
-    return opencl_cache_folder();
+    return cache_folder();
 }
 
 opencl_cache *opencl_cache_open(const char *folder, uint64_t max_bytes)
 {
-    if (!make_private(folder))
+    if (!cache_make_private(folder))
         return NULL;
     opencl_cache *c = mem_calloc(1, sizeof *c);
     c->folder = mem_strdup(folder);

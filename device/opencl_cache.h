@@ -14,10 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder of all caches, made if need be: $KERNWRIGHT_CACHE, else kernwright in $XDG_CACHE_HOME, else in ~/.cache,
- * else kernwright-UID in $TMPDIR or /tmp. NULL if none of them can be written. Caller frees. */
-char *opencl_cache_folder(void);
-
 /* Points the caches of the drivers (POCL_CACHE_DIR, CUDA_CACHE_PATH) to folders in there, unless the user has; to be
  * called before a driver is loaded. */
 void opencl_cache_set_drivers(void);

@@ -125,7 +125,7 @@ check 'without a worker no store is made' [ ! -e no.db ]
 refuses_at_once 'unknown command' 2 "unknown command 'tun', did you mean 'tune'" tun
 refuses_at_once 'unknown option' 2 'unknown option --stratgy, did you mean --strategy' tune saxpy --stratgy local
 refuses_at_once 'unknown strategy' 2 "did you mean 'random'" tune saxpy --strategy rando
-refuses_at_once 'unknown strategy, nothing near' 2 'there are: exhaustive, random, local' tune saxpy --strategy q
+refuses_at_once 'unknown strategy, nothing near' 2 'there are: auto, exhaustive, random' tune saxpy --strategy q
 refuses_at_once 'unknown task' 2 'did you mean "saxpy"' tune saxpi
 refuses_at_once 'no task' 2 'give one task' tune
 refuses_at_once 'two tasks' 2 'give one task' tune saxpy softmax

@@ -77,7 +77,7 @@ int support_variant(support_model *s, size_t template_number, const char *settin
 
 int support_device(support_model *s, const char *key, const char *provenance, int default_variant)
 {
-    const header_device d = {key, provenance, default_variant};
+    const header_device d = {key, provenance, default_variant, NULL};
     s->devices[s->model.n_devices] = d;
     return (int)s->model.n_devices++;
 }

@@ -1,8 +1,5 @@
 #include "support_problem.h"
 
-#include "base/fs.h"
-#include "base/json.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,58 +67,12 @@ kw_code problem_make(const problem_param *params, size_t n_params, const char *c
     return code;
 }
 
-static kw_code from_json(const json *root, problem *out, kw_error *err)
-{
-    const json *space_part = json_get(root, "ConfigurationSpace");
-    const json *params = json_get(space_part, "TuningParameters"), *conditions = json_get(space_part, "Conditions");
-    size_t n = json_count(params), m = json_count(conditions);
-    problem_param *p = mem_calloc(n, sizeof *p);
-    const char **texts = mem_calloc(m, sizeof(*texts));
-    for (size_t i = 0; i < n; i++) {
-        p[i].name = json_text(json_get(json_at(params, i), "Name"));
-        p[i].values = json_text(json_get(json_at(params, i), "Values"));
-    }
-    for (size_t i = 0; i < m; i++)
-        texts[i] = json_text(json_get(json_at(conditions, i), "Expression"));
-    kw_code code = problem_make(p, n, texts, m, out, err);
-    free(p);
-    free(texts);
-    return code;
-}
-
-kw_code problem_parse(const char *text, const char *name, problem *out, kw_error *err)
-{
-    json *root = json_parse(text, strlen(text), name, 1, 1, err);
-    if (!root)
-        return KW_BAD_INPUT;
-    kw_code code = from_json(root, out, err);
-    json_free(root);
-    return code;
-}
-
-kw_code problem_load(const char *path, problem *out, kw_error *err)
-{
-    strb text = STRB_INIT;
-    kw_code code = fs_read(path, 0, &text, err);
-    if (code == KW_OK)
-        code = problem_parse(strb_text(&text), path, out, err);
-    strb_clear(&text);
-    return code;
-}
-
-void problem_clear(problem *p)
-{
-    if (!p->memory)
-        return;
-    expr_scope_free(p->scope);
-    arena_free(p->memory);
-    memset(p, 0, sizeof *p);
-}
-
 bool problem_allows(const problem *p, const uint32_t *config)
 {
     arena *scratch = arena_new();
     value *env = arena_alloc(scratch, (p->def.scope_size + 1) * sizeof *env);
+    if (p->def.scope_size)
+        memcpy(env, p->def.env, p->def.scope_size * sizeof *env);
     for (size_t i = 0; i < p->def.n_params; i++)
         env[p->def.params[i].slot] = p->def.params[i].values[config[i]];
     bool valid = true;

@@ -1,23 +1,10 @@
-/* For tests: a search space from a small problem file, ConfigurationSpace with TuningParameters[].Values (text of a
- * list expression) and Conditions[].Expression, as in T1 files. */
+/* For tests: a search space from arrays, and what its constraints say of a configuration. */
 #ifndef KERNWRIGHT_TESTS_SUPPORT_PROBLEM_H
 #define KERNWRIGHT_TESTS_SUPPORT_PROBLEM_H
 
-#include "tuner/space.h"
+#include "tuner/problem.h"
 
-typedef struct problem {
-    arena *memory;
-    expr_scope *scope;
-    space_def def; /* everything in it lies in `memory` */
-    space_param *params;
-    space_constraint *constraints;
-} problem;
-
-kw_code problem_load(const char *path, problem *out, kw_error *err);
-kw_code problem_parse(const char *text, const char *name, problem *out, kw_error *err);
-void problem_clear(problem *p);
-
-/* The same from arrays: names, texts of list expressions, texts of constraints. */
+/* A problem from names, texts of list expressions, texts of constraints. */
 typedef struct problem_param {
     const char *name, *values;
 } problem_param;

@@ -108,7 +108,8 @@ static dispatch *build(world *w, store *s, const char *device_key, bool unverifi
 {
     kw_error err = {0};
     dispatch *d = NULL;
-    assert_code(dispatch_build(s, w->t, &w->types, device_key, unverified, "kw_", &d, &err), KW_OK, err);
+    const dispatch_options o = {device_key, unverified, "kw_", DISPATCH_VARIANTS, NULL, 0};
+    assert_code(dispatch_build(s, w->t, &w->types, &o, &d, &err), KW_OK, err);
     return d;
 }
 
@@ -116,7 +117,8 @@ static void fails(world *w, const char *device_key, bool unverified, kw_code cod
 {
     kw_error err = {0};
     dispatch *d = NULL;
-    assert_code(dispatch_build(w->s, w->t, &w->types, device_key, unverified, "kw_", &d, &err), code, err);
+    const dispatch_options o = {device_key, unverified, "kw_", DISPATCH_VARIANTS, NULL, 0};
+    assert_code(dispatch_build(w->s, w->t, &w->types, &o, &d, &err), code, err);
     assert_null(d);
     assert_has(err.message, words);
     assert_null(strchr(err.message, '\n'));

@@ -48,6 +48,16 @@ static void test_ahead(void **state)
     assert_int_equal(policy_ahead(&rates, 0), 4);
 }
 
+static void test_depth(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_depth(false, 8), 16);
+    assert_int_equal(policy_depth(false, 15), 23); /* all that policy_ahead may ask for */
+    assert_int_equal(policy_depth(false, 0), 2);
+    assert_int_equal(policy_depth(true, 2), 9); /* a long turn, and one more */
+    assert_int_equal(policy_depth(true, 0), 1);
+}
+
 static void test_batch(void **state)
 {
     (void)state;
@@ -82,7 +92,8 @@ static void test_learn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead), cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_batch),
         cmocka_unit_test(test_samples),         cmocka_unit_test(test_learn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,10 @@ static void examples_expand(void **state)
     check_example(task_path, path, "default", none, "N=4096");
     check_example(task_path, path, "other", constant, "N=1000");
     task_path = "tests/golden/tasks/saxpy";
+    static const char *const staged[] = {"STAGE=true", "PAD=2", NULL};
+    path = "tests/golden/saxpy_staged.cl"; /* its PAD exists only with STAGE */
+    check_example(task_path, path, "default", none, "N=4096");
+    check_example(task_path, path, "other", staged, "N=4096");
     path = "tests/golden/sidecar/scale_add.kw.json";
     check_example(task_path, path, "default", none, "N=4096");
     check_example(task_path, path, "other", narrow, "N=4097");

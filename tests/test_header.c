@@ -53,7 +53,12 @@ static const char template_text[] =
     "__kernel void second(int n, int b, __global const float *part, __global ${T} *y)\n"
     "{\n    int i = get_global_id(0);\n    if (i < n)\n        y[i] = part[i] + b;\n}\n";
 
-/* Four variants, two devices, four rows. */
+static header_node golden_nodes[] = {{0, 1024, {~0, 1}}, {3, 1, {~1, ~2}}};
+static header_leaf golden_leaves[] = {
+    {{0, 2, -1, -1}, {1.04f, 1.5f, 0, 0}}, {{0, -1, -1, -1}, {1.02f, 0, 0, 0}}, {{1, 0, -1, -1}, {1.01f, 1.2f, 0, 0}}};
+static const header_tree golden_tree = {golden_nodes, 2, golden_leaves, 3, {1, 1}, {4096, 8192}};
+
+/* Four variants, two devices, four rows, one tree. */
 static void make_model(support_model *s)
 {
     support_begin(s, task_text, NULL, "kw_");
@@ -69,6 +74,7 @@ static void make_model(support_model *s)
     support_row(s, a, "R=4,C=1024", twice, 1.0f);
     support_row(s, a, "R=4,C=64", wide, 1.05f);
     support_row(s, b, "R=4,C=64", plain, 0.0f);
+    s->devices[a].tree = &golden_tree;
     s->model.default_variant = plain;
 }
 

@@ -1,5 +1,6 @@
 /* The cache of compiled programs: entries that are whole come back, all others are as good as none; a bound that holds;
  * several processes at once; and programs that come out of it behave like those that were compiled. */
+#include "base/cache.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "device/opencl.h"
@@ -381,7 +382,7 @@ static void restore_variables(void)
 
 static void expect_folder(const char *below)
 {
-    char *found = opencl_cache_folder(), *wanted = fs_join(folder, below);
+    char *found = cache_folder(), *wanted = fs_join(folder, below);
     assert_non_null(found);
     assert_string_equal(found, wanted);
     assert_true(fs_is_folder(found));
@@ -420,7 +421,7 @@ static void test_folders(void **state)
     assert_string_equal(getenv("CUDA_CACHE_MAXSIZE"), "5");
     /* What the user names is taken or nothing is; never another one in its place. */
     setenv("KERNWRIGHT_CACHE", in_file, 1);
-    assert_null(opencl_cache_folder());
+    assert_null(cache_folder());
     unsetenv("POCL_CACHE_DIR");
     opencl_cache_set_drivers();
     assert_null(getenv("POCL_CACHE_DIR"));

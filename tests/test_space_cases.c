@@ -237,7 +237,7 @@ static void too_large_says_so(void **state)
     space *s = NULL;
     kw_error err;
     kw_error_clear(&err);
-    assert_int_equal(space_new(&p.def, 2 << 20, &s, &err), KW_BAD_INPUT);
+    assert_int_equal(space_new(&p.def, &(space_limits){.max_bytes = 2 << 20}, &s, &err), KW_BAD_INPUT);
     assert_null(s);
     assert_non_null(strstr(err.message, "more than 2 MiB"));
     assert_non_null(strstr(err.message, "10000000*x7) % 97 == 0"));

@@ -364,7 +364,7 @@ static void unknown_name_suggests(void **state)
     assert_null(strategy_find("randm", &err));
     assert_int_equal(err.code, KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "did you mean 'random'?"));
-    assert_non_null(strstr(err.message, "exhaustive, random, local"));
+    assert_non_null(strstr(err.message, "auto, exhaustive, random, sobol"));
 }
 
 int main(void)

@@ -142,6 +142,12 @@ static void refuses_bad_params(void **state)
     refused(P("\"X\": {\"values\": [1], \"defualt\": 1}"), "did you mean \"default\"?");
     refused(P("\"X\": {\"values\": [\"a\\nb\"]}"), "one line of text");
     refused(P("\"X\": 3"), "must be an object");
+    refused(P("\"X\": {\"values\": [1], \"when\": \"Y\"}, \"Y\": {\"values\": [0, 1]}"),
+            "\"when\" uses parameters that stand above this one");
+    refused(P("\"X\": {\"values\": [1, 2], \"when\": \"X > 1\"}"), "k.cl:2:45: unknown name 'X'");
+    refused(P("\"X\": {\"values\": [1, 2], \"when\": \"M > 1\"}"), "M is a dim");
+    refused(P("\"X\": {\"values\": [1, 2], \"when\": \"device.is_gpu\"}"), "cannot be used here");
+    refused(P("\"X\": {\"values\": [1, 2], \"when\": [1]}"), "must be an expression");
 #undef P
     template *p =
         good("/*kernwright {\"task\": \"gemm\", \"params\": {\"X\": {\"values\": \"[2**i for i in range(5)]\", "
@@ -323,6 +329,65 @@ static void sets_and_prints_configurations(void **state)
     template_free(p);
 }
 
+#define SWITCHED \
+    "/*kernwright {\"task\": \"gemm\", \"params\": {\"LOCAL\": {\"values\": [0, 1]},\n" \
+    "\"PAD\": {\"values\": [0, 1, 2], \"default\": 1, \"when\": \"LOCAL\"}, \"V\": {\"values\": [\"a\", \"b\"], " \
+    "\"when\": " \
+    "\"PAD > 1\"}},\n\"constraints\": [\"PAD < 3\"],\n" \
+    "\"launches\": [{\"kernel\": \"k\", \"args\": [], \"local\": [1], \"groups\": [1]}]} */\n" \
+    "kernel void k(void) { }"
+
+static void assert_config(const template *p, const uint32_t *c, const char *text, const char *as_json)
+{
+    strb found = STRB_INIT;
+    uint32_t back[3] = {9, 9, 9};
+    kw_error err = {0};
+    template_config_print(p, c, &found);
+    assert_string_equal(strb_text(&found), text);
+    json *j = template_config_to_json(p, c);
+    strb_reset(&found);
+    json_print(j, &found);
+    assert_string_equal(strb_text(&found), as_json);
+    assert_int_equal(template_config_from_json(p, j, back, &err), KW_OK);
+    assert_memory_equal(back, c, sizeof back);
+    json_free(j);
+    strb_clear(&found);
+}
+
+/* What does not exist is in no text, and comes back as its default. */
+static void parameters_may_not_exist(void **state)
+{
+    (void)state;
+    template *p = good(SWITCHED);
+    uint32_t c[3];
+    value env[256];
+    kw_error err = {0};
+    task_types types;
+    assert_int_equal(task_types_parse(gemm, "", &types, &err), KW_OK);
+    assert_true(expr_scope_size(p->scope) <= 256);
+    assert_int_equal(p->n_constraints, 3);
+    template_default(p, c);
+    assert_config(p, c, "LOCAL=0", "{\"LOCAL\":0}");
+    assert_int_equal(template_set(p, "LOCAL=1", c, &err), KW_OK);
+    assert_config(p, c, "LOCAL=1 PAD=1", "{\"LOCAL\":1,\"PAD\":1}");
+    assert_int_equal(template_set(p, "PAD=2", c, &err), KW_OK);
+    assert_config(p, c, "LOCAL=1 PAD=2 V=a", "{\"LOCAL\":1,\"PAD\":2,\"V\":\"a\"}");
+    template_fill(p, &types, NULL, NULL, c, env);
+    assert_null(template_rejects(p, env, false, NULL));
+    assert_int_equal(template_set(p, "LOCAL=0", c, &err), KW_OK);
+    template_fill(p, &types, NULL, NULL, c, env);
+    const template_condition *who = template_rejects(p, env, false, &err);
+    assert_non_null(who);
+    assert_string_equal(who->text, "(LOCAL) or PAD == 1");
+    assert_non_null(strstr(err.message, "PAD exists only where LOCAL; leave it at its default elsewhere"));
+    json *j = json_new_object(); /* a parameter that exists must be given */
+    json_set_int(j, "LOCAL", 1);
+    assert_int_equal(template_config_from_json(p, j, c, &err), KW_BAD_INPUT);
+    assert_non_null(strstr(err.message, "does not give PAD"));
+    json_free(j);
+    template_free(p);
+}
+
 /* `item` n times, with commas. */
 static void add_many(strb *out, const char *item, int n)
 {
@@ -350,7 +415,7 @@ static void bears_large_front_matter(void **state)
     strb_reset(&text);
     strb_add(&text,
              "/*kernwright {\"task\": \"gemm\", \"launches\": [{\"kernel\": \"k\", \"args\": [\"C\"], \"local\": [1], "
-                    "\"groups\": [1]}]} */\n");
+             "\"groups\": [1]}]} */\n");
     for (int i = 0; i < 50000; i++)
         strb_add(&text, "kernel __attribute__((");
     refused(strb_text(&text), "no kernel k in the source");
@@ -582,8 +647,9 @@ int main(void)
         cmocka_unit_test(refuses_bad_front_matter), cmocka_unit_test(refuses_bad_params),
         cmocka_unit_test(refuses_bad_expressions),  cmocka_unit_test(refuses_bad_launches),
         cmocka_unit_test(checks_signatures),        cmocka_unit_test(sets_and_prints_configurations),
-        cmocka_unit_test(bears_large_front_matter), cmocka_unit_test(rejects_with_the_reason),
-        cmocka_unit_test(loads_sidecars),           cmocka_unit_test(finds_templates),
+        cmocka_unit_test(parameters_may_not_exist), cmocka_unit_test(bears_large_front_matter),
+        cmocka_unit_test(rejects_with_the_reason),  cmocka_unit_test(loads_sidecars),
+        cmocka_unit_test(finds_templates),
     };
     return cmocka_run_group_tests(tests, load_task, free_task);
 }

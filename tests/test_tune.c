@@ -311,12 +311,12 @@ static void equal_ones(void **state)
 {
     setting *s = *state;
     const template_text text = {.name = "equal",
-                                .params = "\"A\": {\"values\": [1, 2, 3, 4, 5, 6]}",
+                                .params = "\"A\": {\"values\": [1, 2, 3, 4, 5, 6, 7, 8]}",
                                 .directives = "time_ns=5000 registers=${A}"};
     set_templates(s, &text, 1);
     tune_ok(s);
-    /* The lowest hash wins, after the first four contenders were timed four times. */
-    for (uint32_t i = 0; i < 6; i++) {
+    /* The lowest hash wins, after the first six contenders were timed four times. */
+    for (uint32_t i = 0; i < 8; i++) {
         variant *v;
         assert_int_equal(variant_expand(s->p[0], &s->o.types, &i, &s->shape, &v, &s->err), KW_OK);
         assert_true(strcmp(s->r.source_hash, v->hash) <= 0);
@@ -324,8 +324,21 @@ static void equal_ones(void **state)
         assert_true(n == 4 || n == 1);
         variant_free(v);
     }
-    assert_int_equal(s->retimed, 12);
-    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 18);
+    assert_int_equal(s->retimed, 18);
+    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 26);
+    tune_again(s);
+}
+
+/* Who is behind with its whole interval after two rows is not timed a third time. */
+static void close_ones(void **state)
+{
+    setting *s = *state;
+    const template_text text = {
+        .name = "close", .params = "\"A\": {\"values\": [0, 1, 2, 3]}", .directives = "time_ns=${5000 + 100 * A}"};
+    set_templates(s, &text, 1);
+    tune_ok(s);
+    assert_string_equal(s->r.config, "{\"A\":0}");
+    assert_int_equal(s->retimed, 3 + 1 + 1); /* the fourth is 6% behind */
     tune_again(s);
 }
 
@@ -532,7 +545,8 @@ int main(int argc, char **argv)
         with_evaluator(without_a_store),   with_evaluator(budget_of_configurations),
         with_evaluator(budget_of_seconds), with_evaluator(repetitions),
         with_evaluator(edited_template),   with_evaluator(templates_share),
-        with_evaluator(equal_ones),        with_evaluator(one_method),
+        with_evaluator(equal_ones),        with_evaluator(close_ones),
+        with_evaluator(one_method),
         with_evaluator(all_fail),          with_evaluator(some_fail),
         with_evaluator(not_expandable),    with_evaluator(wrong_on_edges),
         with_evaluator(constants),         with_evaluator(interrupted),

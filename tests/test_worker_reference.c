@@ -3,12 +3,14 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tuner/reference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +133,61 @@ static void test_reference_that_does_not_compile(void **state)
     test_job_clear(&tj);
 }
 
+/* The folder of a task stands in the generated source; whatever its name, it stays a name. */
+static void test_folder_with_any_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a \"quoted\" one", "back\\slash", "two\n#error lines", "%s"};
+    kw_error err;
+    char *top = fs_temp_folder("kernwright-test-", &err);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *folder = fs_join(top, names[i]), *task_json = fs_join(folder, "task.json"),
+             *reference_c = fs_join(folder, "reference.c"), text[1024], source[1024];
+        snprintf(text, sizeof text, own_task, ",\"reference\":\"own_reference\"");
+        /* each its own text, so that none is in the cache; the second one does not compile */
+        snprintf(source, sizeof source, "#define FACTOR %zu\n%s", i + 10, own_reference);
+        assert_int_equal(fs_make_folders(folder, &err), KW_OK);
+        assert_int_equal(fs_write(task_json, text, strlen(text), &err), KW_OK);
+        assert_int_equal(fs_write(reference_c, source, strlen(source), &err), KW_OK);
+        task *t = NULL;
+        if (task_load(folder, &t, &err) != KW_OK || reference_compile(t, &err) != KW_OK)
+            fail_msg("%s: %s", folder, err.message);
+        task_free(t);
+        snprintf(source, sizeof source, "void own_reference(nonsense %zu)\n", i);
+        assert_int_equal(fs_write(reference_c, source, strlen(source), &err), KW_OK);
+        assert_int_equal(task_load(folder, &t, &err), KW_OK);
+        assert_int_equal(reference_compile(t, &err), KW_BAD_INPUT);
+        assert_non_null(strstr(err.message, "reference.c:1:")); /* the user's file */
+        task_free(t);
+        free(folder);
+        free(task_json);
+        free(reference_c);
+    }
+    fs_remove_tree(top);
+    free(top);
+}
+
+/* Code is not loaded from where others can put it. */
+static void test_folder_of_others(void **state)
+{
+    (void)state;
+    kw_error err;
+    char *good = mem_strdup(getenv("KERNWRIGHT_CACHE")), *bad = fs_temp_folder("kernwright-test-", &err);
+    assert_int_equal(chmod(bad, 0777), 0);
+    setenv("KERNWRIGHT_CACHE", bad, 1);
+    test_worker *w;
+    test_job tj;
+    start((void **)&w);
+    make_own(&tj, ",\"reference\":\"own_reference\"", own_reference);
+    test_worker_refuses(w, &tj.j, KW_ENVIRONMENT, "set KERNWRIGHT_CACHE to a folder that only you can write");
+    free(w);
+    test_job_clear(&tj);
+    setenv("KERNWRIGHT_CACHE", good, 1);
+    fs_remove_tree(bad);
+    free(bad);
+    free(good);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -145,6 +202,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_own_reference, start, end),
         cmocka_unit_test_setup_teardown(test_no_reference, start, end),
         cmocka_unit_test(test_reference_that_does_not_compile),
+        cmocka_unit_test(test_folder_with_any_name),
+        cmocka_unit_test(test_folder_of_others),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fs_remove_tree(cache);

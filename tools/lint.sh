@@ -9,7 +9,7 @@ trap 'rm -f "$faults"' EXIT
 
 # __FILE__ stands in for the version: any string will do.
 flags="-std=c17 -D_GNU_SOURCE -I. -DKERNWRIGHT_VERSION=__FILE__ $(pkg-config --cflags libcjson gsl hwloc OpenCL \
-    sqlite3 libxxhash libuv libseccomp cmocka | sed 's|-I/|-isystem /|g')"
+    sqlite3 libxxhash libuv libseccomp zlib cmocka | sed 's|-I/|-isystem /|g')"
 modules='base codegen device tuner llm fleet cli tests'
 
 c_files() {

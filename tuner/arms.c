@@ -13,7 +13,8 @@
 #define HOPELESS 2.0
 
 static kw_code init_arm(arm *m, const template *t, const task_types *types, const device_limits *limits,
-                        const task_shape *shape, const strategy_ops *ops, uint64_t seed, uint64_t budget, kw_error *err)
+                        const task_shape *shape, const strategy_ops *ops, uint64_t seed, uint64_t budget,
+                        const space_limits *build, kw_error *err)
 {
     memset(m, 0, sizeof *m);
     m->template = t;
@@ -21,7 +22,7 @@ static kw_code init_arm(arm *m, const template *t, const task_types *types, cons
     if (t->lang != LANGUAGE_OPENCL)
         return kw_error_set(err, KW_FAILED, "written in %s, which no back end here runs; `check` and `expand` work",
                             language_name(t->lang));
-    kw_code code = space_of_template(t, types, limits, shape, &m->space, err);
+    kw_code code = space_of_template_within(t, types, limits, shape, build, &m->space, err);
     if (code != KW_OK)
         return code;
     strategy_options o = {.seed = seed, .budget = budget};
@@ -33,13 +34,20 @@ kw_code arms_init(arms *a, const template *const *templates, size_t n, const tas
                   const device_limits *limits, const task_shape *shape, const strategy_ops *ops, uint64_t seed,
                   uint64_t budget, kw_error *err)
 {
+    return arms_init_within(a, templates, n, types, limits, shape, ops, seed, budget, NULL, err);
+}
+
+kw_code arms_init_within(arms *a, const template *const *templates, size_t n, const task_types *types,
+                         const device_limits *limits, const task_shape *shape, const strategy_ops *ops, uint64_t seed,
+                         uint64_t budget, const space_limits *build, kw_error *err)
+{
     memset(a, 0, sizeof *a);
     a->items = mem_calloc(n, sizeof *a->items);
     a->budget = budget;
     for (size_t i = 0; i < n; i++) {
         kw_error why;
         kw_error_clear(&why);
-        kw_code code = init_arm(&a->items[a->n], templates[i], types, limits, shape, ops, seed + i, budget, &why);
+        kw_code code = init_arm(&a->items[a->n], templates[i], types, limits, shape, ops, seed + i, budget, build, &why);
         if (code == KW_OK) {
             a->n++;
         } else if (code == KW_FAILED) {

@@ -33,6 +33,10 @@ typedef struct arms {
 kw_code arms_init(arms *a, const template *const *templates, size_t n, const task_types *types,
                   const device_limits *limits, const task_shape *shape, const strategy_ops *ops, uint64_t seed,
                   uint64_t budget, kw_error *err);
+/* `build`: what building each space may take, and who may stop it. */
+kw_code arms_init_within(arms *a, const template *const *templates, size_t n, const task_types *types,
+                         const device_limits *limits, const task_shape *shape, const strategy_ops *ops, uint64_t seed,
+                         uint64_t budget, const space_limits *build, kw_error *err);
 void arms_clear(arms *a);
 
 /* The next configuration: first each template's default, then a share for every template, then mostly the leader's.

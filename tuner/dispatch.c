@@ -16,6 +16,7 @@ struct dispatch {
     const variant **variants;
     const char **notes;
     header_device *devices;
+    header_tree *trees;
     header_row *rows;
     header_model model;
 };
@@ -51,6 +52,9 @@ static known_variant **number_variants(dispatch *d, size_t *n)
         mark_used(c->devices[i].fallback, used, n);
         for (size_t k = 0; k < c->devices[i].n_rows; k++)
             mark_used(c->devices[i].rows[k].variant, used, n);
+        for (size_t k = 0; k < c->devices[i].n_columns; k++)
+            if (tree_names(&c->devices[i], c->devices[i].columns[k]))
+                mark_used(c->devices[i].columns[k], used, n);
     }
     strb config = STRB_INIT;
     for (size_t i = 0; i < *n; i++) {
@@ -76,7 +80,8 @@ static const char *plural(size_t n)
 static bool use_on_device(const chosen_device *dev, const known_variant *x, size_t *n_rows, verified *level)
 {
     size_t n = 0;
-    *level = dev->fallback == x ? VERIFIED_GENERAL : VERIFIED_NOT;
+    const bool general = dev->fallback == x || tree_names(dev, x);
+    *level = general ? VERIFIED_GENERAL : VERIFIED_NOT;
     for (size_t k = 0; k < dev->n_rows; k++) {
         if (dev->rows[k].variant != x)
             continue;
@@ -85,7 +90,7 @@ static bool use_on_device(const chosen_device *dev, const known_variant *x, size
             *level = dev->rows[k].level;
     }
     *n_rows += n;
-    return n > 0 || dev->fallback == x;
+    return n > 0 || general;
 }
 
 static const char *note_of(dispatch *d, const known_variant *x)
@@ -161,6 +166,10 @@ static const char *provenance_of(dispatch *d, const chosen_device *dev)
     strb_printf(&text, "%zu shape%s, %zu measurement%s, %zu sample%s%s", dev->n_rows, plural(dev->n_rows), n_rows,
                 plural(n_rows), n_samples, plural(n_samples),
                 strcmp(dev->groups[0].mode, "cold") == 0 ? "" : ", caches warm");
+    if (dev->has_tree)
+        strb_printf(&text, "; tree of %zu leaves, %zu variants; regret of shapes left out: mean %.3f, worst %.3f",
+                    dev->report.n_leaves, dev->report.n_portfolio, dev->report.held_out.mean,
+                    dev->report.held_out.worst);
     const char *kept = arena_strdup(d->memory, strb_text(&text));
     strb_clear(&names);
     strb_clear(&drivers);
@@ -169,6 +178,23 @@ static const char *provenance_of(dispatch *d, const chosen_device *dev)
 }
 
 /* ---- the model ---- */
+
+/* The device's tree with the model's numbers. */
+static const header_tree *tree_of(dispatch *d, size_t number)
+{
+    const chosen_device *dev = &d->choice.devices[number];
+    if (!dev->has_tree)
+        return NULL;
+    header_tree *t = &d->trees[number];
+    *t = dev->tree;
+    t->leaves = arena_alloc(d->memory, t->n_leaves * sizeof *t->leaves);
+    memcpy(t->leaves, dev->tree.leaves, t->n_leaves * sizeof *t->leaves);
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++)
+            if (t->leaves[i].variants[k] >= 0)
+                t->leaves[i].variants[k] = dev->columns[t->leaves[i].variants[k]]->number;
+    return t;
+}
 
 static void fill_model(dispatch *d, const task_types *types, const char *prefix)
 {
@@ -183,13 +209,15 @@ static void fill_model(dispatch *d, const task_types *types, const char *prefix)
     }
     free(used);
     d->devices = mem_calloc(c->n_devices, sizeof *d->devices);
+    d->trees = mem_calloc(c->n_devices, sizeof *d->trees);
     for (size_t i = 0; i < c->n_devices; i++)
         n_rows += c->devices[i].n_rows;
     d->rows = mem_calloc(n_rows, sizeof *d->rows);
     n_rows = 0;
     for (size_t i = 0; i < c->n_devices; i++) {
         const chosen_device *dev = &c->devices[i];
-        d->devices[i] = (header_device){dev->key, provenance_of(d, dev), dev->fallback ? dev->fallback->number : -1};
+        d->devices[i] =
+            (header_device){dev->key, provenance_of(d, dev), dev->fallback ? dev->fallback->number : -1, tree_of(d, i)};
         for (size_t k = 0; k < dev->n_rows; k++) {
             header_row *row = &d->rows[n_rows++];
             row->device = (int)i;
@@ -323,17 +351,20 @@ static kw_code choose(dispatch *d, store *s, const char *types, const char *devi
     return code;
 }
 
-kw_code dispatch_build(store *s, const task *t, const task_types *types, const char *device_key, bool allow_unverified,
-                       const char *prefix, dispatch **out, kw_error *err)
+kw_code dispatch_build(store *s, const task *t, const task_types *types, const dispatch_options *o, dispatch **out,
+                       kw_error *err)
 {
     *out = NULL;
     dispatch *d = mem_calloc(1, sizeof *d);
     d->memory = arena_new();
     d->choice.t = t;
-    d->choice.allow_unverified = allow_unverified;
+    d->choice.allow_unverified = o->allow_unverified;
+    d->choice.n_portfolio = o->n_variants;
+    d->choice.shapes = o->shapes;
+    d->choice.n_shapes = o->n_shapes;
     strb types_text = STRB_INIT;
     task_types_print(t, types, &types_text);
-    kw_code code = choose(d, s, strb_text(&types_text), device_key, err);
+    kw_code code = choose(d, s, strb_text(&types_text), o->device_key, err);
     strb_clear(&types_text);
     if (code != KW_OK) {
         dispatch_free(d);
@@ -344,9 +375,19 @@ kw_code dispatch_build(store *s, const task *t, const task_types *types, const c
                  d->choice.n_without_text);
     if (d->choice.fallback_level != VERIFIED_GENERAL)
         log_warn("the fallback of %s was checked for its measured shapes only, not for every edge shape", t->name);
-    fill_model(d, types, prefix);
+    fill_model(d, types, o->prefix);
     *out = d;
     return KW_OK;
+}
+
+const dispatch_report *dispatch_device_report(const dispatch *d, size_t number)
+{
+    return &d->choice.devices[number].report;
+}
+
+const cost_table *dispatch_device_costs(const dispatch *d, size_t number)
+{
+    return d->choice.devices[number].has_tree ? &d->choice.devices[number].costs : NULL;
 }
 
 const header_model *dispatch_model(const dispatch *d)
@@ -362,6 +403,7 @@ void dispatch_free(dispatch *d)
     free(d->variants);
     free(d->notes);
     free(d->devices);
+    free(d->trees);
     free(d->rows);
     arena_free(d->memory);
     free(d);

@@ -4,9 +4,37 @@
 
 #include "base/error.h"
 #include "codegen/header.h"
+#include "tuner/costs.h"
 #include "tuner/store.h"
 
 typedef struct dispatch dispatch; /* owns variants, rows, strings of the model */
+
+#define DISPATCH_VARIANTS 8    /* of a device's portfolio, by default */
+#define DISPATCH_TREE_SHAPES 4 /* fewer measured shapes make no tree */
+#define DISPATCH_CURVE 16      /* sizes of portfolios that are reported */
+
+typedef struct dispatch_options {
+    const char *device_key; /* NULL: all devices */
+    bool allow_unverified;
+    const char *prefix;
+    size_t n_variants;        /* of a device's portfolio, at most PORTFOLIO_MAX; 0: no trees */
+    const task_shape *shapes; /* how much each counts, by its weight; one that is not among them counts 1 */
+    size_t n_shapes;
+} dispatch_options;
+
+typedef struct dispatch_regret {
+    double mean, geomean, worst; /* of time over the best that was measured */
+} dispatch_regret;
+
+/* What a device's tree is worth. n_leaves 0: it has none. */
+typedef struct dispatch_report {
+    const char *device_key;
+    size_t n_shapes, n_general; /* measured; general variants */
+    size_t n_portfolio, n_leaves, folds;
+    dispatch_regret held_out;              /* of shapes that took no part in the choice: cross-validation */
+    dispatch_regret curve[DISPATCH_CURVE]; /* portfolios of 1, 2, ... variants, each shape with the best of them */
+    size_t n_curve, recommended;           /* the least size that is as good as the largest, nearly */
+} dispatch_report;
 
 /* Exact layer: per device and shape the winner (ledger.h) among the variants that are verified, of rows of this
  * program's timing version that are not stale (results_groups.h); cold rows, or warm ones where a device has no others.
@@ -15,10 +43,16 @@ typedef struct dispatch dispatch; /* owns variants, rows, strings of the model *
  * Default of the header: the fallback that is general on the most devices; if none is, one that was verified for its
  * shapes; else one verified with an older driver, or on a device that is not in the table.
  *
- * types: only this combination; device_key NULL: all devices. KW_FAILED when there is nothing to emit: says what is
+ * Tree of a device: portfolio.h, tree.h; over the shapes of its rows and the general variants that were timed there.
+ *
+ * types: only this combination. KW_FAILED when there is nothing to emit: says what is
  * missing. The same rows give the same model in whatever order they came; so do exported winners of the store. */
-kw_code dispatch_build(store *s, const task *t, const task_types *types, const char *device_key, bool allow_unverified,
-                       const char *prefix, dispatch **out, kw_error *err);
+kw_code dispatch_build(store *s, const task *t, const task_types *types, const dispatch_options *o, dispatch **out,
+                       kw_error *err);
+/* Of the model's devices, in their order. */
+const dispatch_report *dispatch_device_report(const dispatch *d, size_t number);
+/* The times that a device's tree rests on; NULL if it has none. */
+const cost_table *dispatch_device_costs(const dispatch *d, size_t number);
 const header_model *dispatch_model(const dispatch *d);
 void dispatch_free(dispatch *d); /* NULL is fine */
 

@@ -25,7 +25,7 @@ static int by_hash(const void *key, const void *item)
     return strcmp(key, ((const known_variant *)item)->hash);
 }
 
-static known_variant *find_known(const known_variants *k, const char *source_hash)
+known_variant *find_known(const known_variants *k, const char *source_hash)
 {
     return k->n > 0 ? bsearch(source_hash, k->items, k->n, sizeof *k->items, by_hash) : NULL;
 }
@@ -135,6 +135,7 @@ static kw_code choose_rows(choice *c, chosen_device *d, kw_error *err)
             continue;
         sorted_row *x = &rows[n++];
         x->t = c->t;
+        x->row.group = g;
         x->row.source = &g->sources[w - g->ledger.entries];
         x->row.level = w->verified;
         x->row.variant = find_known(&c->known, w->source_hash);
@@ -247,7 +248,7 @@ static void want_defaults(choice *c)
         }
 }
 
-static bool serves_all_shapes(const variant *v)
+bool serves_all_shapes(const variant *v)
 {
     for (size_t i = 0; i < v->task->n_dims; i++)
         if (v->fixed_dims[i] >= 0)
@@ -426,6 +427,7 @@ kw_code choose_all(choice *c, store *s, kw_error *err)
         choose_device_default(c, &c->devices[d], total);
     choose_header_default(c, total);
     free(total);
+    choose_trees(c);
     return c->fallback || c->n_devices == 0 ? KW_OK : choose_last_resort(c, s, err);
 }
 
@@ -434,8 +436,13 @@ void choice_clear(choice *c)
     for (size_t k = 0; k < c->known.n; k++)
         variant_free(c->known.items[k].v);
     free(c->known.items);
-    for (size_t d = 0; d < c->n_devices; d++)
+    for (size_t d = 0; d < c->n_devices; d++) {
         free(c->devices[d].rows);
+        free(c->devices[d].columns);
+        costs_clear(&c->devices[d].costs);
+        free(c->devices[d].tree.nodes);
+        free(c->devices[d].tree.leaves);
+    }
     free(c->devices);
     results_groups_clear(&c->groups);
 }

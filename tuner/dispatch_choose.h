@@ -2,10 +2,13 @@
 #ifndef KERNWRIGHT_TUNER_DISPATCH_CHOOSE_H
 #define KERNWRIGHT_TUNER_DISPATCH_CHOOSE_H
 
+#include "codegen/header.h"
 #include "codegen/task.h"
 #include "codegen/variant.h"
+#include "tuner/dispatch.h"
 #include "tuner/results_groups.h"
 #include "tuner/store_internal.h"
+#include "tuner/tree.h"
 
 /* A variant that the store has, by source hash. */
 typedef struct known_variant {
@@ -25,6 +28,7 @@ typedef struct known_variants {
 /* The winner for a shape. */
 typedef struct chosen_row {
     task_shape shape;
+    const results_group *group;
     const group_source *source;
     verified level;
     known_variant *variant;
@@ -37,11 +41,20 @@ typedef struct chosen_device {
     chosen_row *rows; /* sorted by dims; no two with the same key dims */
     size_t n_rows;
     known_variant *fallback; /* best general one; NULL: none */
+    known_variant **columns; /* general ones */
+    size_t n_columns;
+    header_tree tree; /* its variants are places in `columns` */
+    bool has_tree;
+    cost_table costs; /* what the tree rests on; empty without one */
+    dispatch_report report;
 } chosen_device;
 
 typedef struct choice {
     const task *t;
     bool allow_unverified;
+    size_t n_portfolio;       /* 0: no trees */
+    const task_shape *shapes; /* weights of shapes; borrowed */
+    size_t n_shapes;
     known_variants known;
     results_groups groups;
     chosen_device *devices; /* sorted by key; only those with rows */
@@ -51,8 +64,15 @@ typedef struct choice {
     size_t n_without_text; /* shapes whose fastest variant the store does not hold */
 } choice;
 
-/* c->t, c->allow_unverified and c->groups are filled in by the caller. */
+/* Everything above `known`, and `groups`, is filled in by the caller. */
 kw_code choose_all(choice *c, store *s, kw_error *err);
 void choice_clear(choice *c);
+
+known_variant *find_known(const known_variants *k, const char *source_hash); /* NULL: not there */
+bool serves_all_shapes(const variant *v);
+
+/* Fills tree and report of each device (dispatch_tree.c). The texts of general variants have been read. */
+void choose_trees(choice *c);
+bool tree_names(const chosen_device *d, const known_variant *x);
 
 #endif

@@ -59,6 +59,21 @@ static void push(queue *q, candidate *c)
     q->n++;
 }
 
+/* Behind those that were submitted before it: answers are wanted in this order. */
+static void insert(queue *q, candidate *c)
+{
+    candidate **link = &q->first;
+    if (!q->last || q->last->id < c->id) {
+        push(q, c);
+        return;
+    }
+    while ((*link)->id < c->id)
+        link = &(*link)->next;
+    c->next = *link;
+    *link = c;
+    q->n++;
+}
+
 static candidate *pop(queue *q)
 {
     candidate *c = q->first;
@@ -337,7 +352,7 @@ static void compile_done(evaluator *e, candidate *c, job_record *r)
         return;
     }
     c->state = COMPILED;
-    push(&e->compiled, c);
+    insert(&e->compiled, c);
 }
 
 /* The real compile time and the compiler's figures are those of the first build; the second came from a cache. */
@@ -454,13 +469,24 @@ size_t evaluator_pending(const evaluator *e)
 
 size_t evaluator_depth(const evaluator *e)
 {
-    return is_cpu(e) ? compile_batch(e) + 1 : policy_ahead(&e->rates, e->n_workers - 1) + 2;
+    return policy_depth(is_cpu(e), e->n_workers - 1);
+}
+
+bool evaluator_is_starved(const evaluator *e)
+{
+    return !e->on_timing && !e->compiled.first && !e->waiting.first && !e->finished.first;
 }
 
 candidate *evaluator_next(evaluator *e, kw_error *err)
 {
+    return evaluator_next_within(e, -1, err);
+}
+
+candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err)
+{
     kw_error_clear(err);
     kw_code over = KW_OK;
+    int64_t end_ns = clock_now_ns() + (timeout_ms > 0 ? timeout_ms * 1000000 : 0);
     while (e->pending > 0) {
         schedule(e);
         candidate *c = pop(&e->finished);
@@ -471,7 +497,10 @@ candidate *evaluator_next(evaluator *e, kw_error *err)
         }
         if (over != KW_OK)
             return NULL;
-        over = pool_poll(e->pool, -1, err);
+        int64_t left_ms = timeout_ms < 0 ? -1 : (end_ns - clock_now_ns() + 999999) / 1000000;
+        if (timeout_ms >= 0 && left_ms <= 0)
+            return NULL;
+        over = pool_poll(e->pool, left_ms, err);
     }
     return NULL;
 }
@@ -488,6 +517,12 @@ void evaluator_forget(evaluator *e)
 
 bool evaluator_interrupted(const evaluator *e)
 {
+    return pool_interrupted(e->pool);
+}
+
+bool evaluator_asked_to_stop(evaluator *e)
+{
+    pool_poll(e->pool, 0, NULL);
     return pool_interrupted(e->pool);
 }
 

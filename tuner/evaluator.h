@@ -65,15 +65,21 @@ typedef struct candidate {
 
 void evaluator_submit(evaluator *e, candidate *c);
 size_t evaluator_pending(const evaluator *e);
-/* How many candidates should be in flight to keep all workers busy. */
+/* How many candidates should be in flight to keep all workers busy; always the same for an evaluator. */
 size_t evaluator_depth(const evaluator *e);
+/* Has the timing worker nothing to do but to wait for a compiler? */
+bool evaluator_is_starved(const evaluator *e);
 /* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
  * KW_ENVIRONMENT when the run is over. */
 candidate *evaluator_next(evaluator *e, kw_error *err);
+/* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever). */
+candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err);
 /* When the run is over: the candidates that are still pending belong to the caller again, nothing more comes back. */
 void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */
 bool evaluator_interrupted(const evaluator *e);
+/* The same for long work on the host: looks whether a signal has come since, without waiting. */
+bool evaluator_asked_to_stop(evaluator *e);
 int64_t evaluator_restarts(const evaluator *e);
 
 #endif

@@ -58,6 +58,13 @@ size_t policy_batch(const evaluator_rates *rates, size_t n_compilers)
     return n_compilers * (rates->timing_ms > 0 && long_ones ? LONG_BATCH : SHORT_BATCH);
 }
 
+size_t policy_depth(bool is_cpu, size_t n_compilers)
+{
+    if (is_cpu)
+        return n_compilers * LONG_BATCH + 1;
+    return n_compilers > 0 ? n_compilers + 2 * READY : 2;
+}
+
 int64_t policy_samples(double hopeless_ns, bool idle)
 {
     double n = idle && hopeless_ns > 0 ? MORE_NS / hopeless_ns : FEW_SAMPLES;

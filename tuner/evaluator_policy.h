@@ -29,6 +29,11 @@ size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers);
  * end compilers wait for the slowest of them, so that it is longer where compiling is what takes the time. */
 size_t policy_batch(const evaluator_rates *rates, size_t n_compilers);
 
+/* How many candidates are in flight: enough for all that may be compiled at once or wait for the timing worker, and for
+ * those that are done but whose answer has to wait for an earlier one. Follows from the machine alone, so that a
+ * search is the same every time. */
+size_t policy_depth(bool is_cpu, size_t n_compilers);
+
 /* Samples of a run of a millisecond or more. While the device would only wait for a compiler (`idle`) they cost
  * nothing, and there may be more, within a tenth of a second. `hopeless_ns`: the longest run that is timed to the
  * end. */

@@ -1,6 +1,7 @@
 /* Finding, compiling and loading reference functions. */
 #include "tuner/reference.h"
 
+#include "base/cache.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -62,20 +63,21 @@ static void make_key(const task *t, char out[HASH_HEX_SIZE])
     strb_clear(&text);
 }
 
-static char *cache_folder(void)
+/* Code is loaded from there. */
+static kw_code references_folder(const task *t, char **out, kw_error *err)
 {
-    const char *own = getenv("KERNWRIGHT_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own)
-        return fs_join(own, "references");
-    strb path = STRB_INIT;
-    if (xdg && *xdg)
-        strb_add(&path, xdg);
-    else if (home && *home)
-        strb_printf(&path, "%s/.cache", home);
-    else
-        strb_printf(&path, "/tmp/kernwright-%ld", (long)getuid());
-    strb_add(&path, "/kernwright/references");
-    return strb_take(&path);
+    char *cache = cache_folder();
+    *out = cache ? fs_join(cache, "references") : NULL;
+    free(cache);
+    if (*out && cache_make_private(*out))
+        return KW_OK;
+    kw_code code = kw_error_set(err, KW_ENVIRONMENT,
+                                "the reference of task %s needs a folder for what is compiled: %s; set KERNWRIGHT_CACHE "
+                                "to a folder that only you can write",
+                                t->name, *out ? *out : "none was found that is this user's own");
+    free(*out);
+    *out = NULL;
+    return code;
 }
 
 /* ---- compiling ---- */
@@ -140,17 +142,30 @@ static kw_code compile(const task *t, const char *source_path, const char *out_p
     return code;
 }
 
+/* As the text of a string of C: a quote ends it nowhere but at its end. */
+static void add_quoted(const char *text, strb *out)
+{
+    for (const char *p = text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            strb_printf(out, "\\%c", *p);
+        else if ((unsigned char)*p < ' ')
+            strb_printf(out, "\\%03o", (unsigned)*p);
+        else
+            strb_add_char(out, *p);
+    }
+}
+
 /* Into names of this process's own, then renamed: two workers may do the same at once. */
-static kw_code build(const task *t, const char *folder, const char *library, kw_error *err)
+static kw_code build(const task *t, const char *library, kw_error *err)
 {
     strb source = STRB_INIT, made = STRB_INIT, text = STRB_INIT;
     /* Messages name the user's file. */
-    strb_printf(&text, "#line 1 \"%s%sreference.c\"\n%s", t->folder, t->folder[0] ? "/" : "", t->reference_source);
+    strb_add(&text, "#line 1 \"");
+    add_quoted(t->folder, &text);
+    strb_printf(&text, "%sreference.c\"\n%s", t->folder[0] ? "/" : "", t->reference_source);
     strb_printf(&source, "%s.%ld.c", library, (long)getpid());
     strb_printf(&made, "%s.%ld.so", library, (long)getpid());
-    kw_code code = fs_make_folders(folder, err);
-    if (code == KW_OK)
-        code = fs_write(strb_text(&source), text.data, text.length, err);
+    kw_code code = fs_write(strb_text(&source), text.data, text.length, err);
     if (code == KW_OK)
         code = compile(t, strb_text(&source), strb_text(&made), err);
     if (code == KW_OK && rename(strb_text(&made), library) != 0)
@@ -168,13 +183,16 @@ static kw_code build(const task *t, const char *folder, const char *library, kw_
 /* A library that cannot be loaded (cut off by a full disk, made for another machine) is made anew once. */
 static kw_code load(const task *t, const char *hash, void **out, kw_error *err)
 {
-    char *folder = cache_folder();
+    char *folder;
+    kw_code code = references_folder(t, &folder, err);
+    *out = NULL;
+    if (code != KW_OK)
+        return code;
     strb library = STRB_INIT;
     strb_printf(&library, "%s/%s.so", folder, hash);
-    kw_code code = KW_OK;
     *out = fs_is_file(strb_text(&library)) ? dlopen(strb_text(&library), RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!*out)
-        code = build(t, folder, strb_text(&library), err);
+        code = build(t, strb_text(&library), err);
     if (!*out && code == KW_OK) {
         *out = dlopen(strb_text(&library), RTLD_NOW | RTLD_LOCAL);
         if (!*out)
@@ -198,10 +216,13 @@ kw_code reference_compile(const task *t, kw_error *err)
     if (!strstr(t->reference_source, t->reference)) /* only loading would show it for certain */
         return not_defined(t, err);
     make_key(t, hash);
-    char *folder = cache_folder();
+    char *folder;
+    kw_code code = references_folder(t, &folder, err);
+    if (code != KW_OK)
+        return code;
     strb library = STRB_INIT;
     strb_printf(&library, "%s/%s.so", folder, hash);
-    kw_code code = fs_is_file(strb_text(&library)) ? KW_OK : build(t, folder, strb_text(&library), err);
+    code = fs_is_file(strb_text(&library)) ? KW_OK : build(t, strb_text(&library), err);
     strb_clear(&library);
     free(folder);
     return code;

@@ -129,7 +129,7 @@ void space_unrank(const space *s, uint64_t rank, uint32_t *config)
 }
 
 /* Uniform in 0..n-1: random bits are thrown away while they lie in the incomplete last run of n. */
-static uint64_t below(uint64_t n, uint64_t (*random64)(void *), void *cookie)
+uint64_t space_random_below(uint64_t n, uint64_t (*random64)(void *), void *cookie)
 {
     uint64_t incomplete = (UINT64_MAX % n + 1) % n;
     uint64_t bits;
@@ -162,14 +162,14 @@ static void sample_by_weight(const space_part *part, uint64_t (*random64)(void *
 void space_sample(const space *s, uint64_t (*random64)(void *), void *cookie, uint32_t *config)
 {
     if (s->count < UINT64_MAX) {
-        space_unrank(s, below(s->count, random64, cookie), config);
+        space_unrank(s, space_random_below(s->count, random64, cookie), config);
         return;
     }
     memcpy(config, s->fixed, s->def.n_params * sizeof *config);
     for (size_t i = 0; i < s->n_parts; i++) {
         const space_part *part = &s->parts[i];
         if (part->count < UINT64_MAX)
-            part_unrank(part, below(part->count, random64, cookie), config);
+            part_unrank(part, space_random_below(part->count, random64, cookie), config);
         else
             sample_by_weight(part, random64, cookie, config);
     }

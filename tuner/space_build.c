@@ -10,6 +10,7 @@
 
 #define UNKNOWN UINT32_MAX
 #define MAX_EDGES (UINT32_MAX - 1)
+#define CHECK_EVERY 65536 /* transitions between two looks at the watch */
 
 typedef struct builder {
     space_group *g;
@@ -24,6 +25,7 @@ typedef struct builder {
     uint32_t *decided;      /* per guard */
     value *env;             /* never holds a variable that is not assigned yet */
     const uint32_t *env_of; /* the assignment that it holds (without the new variable) */
+    size_t transitions;     /* since the last look at the watch */
 } builder;
 
 /* ---- one transition ---- */
@@ -126,8 +128,22 @@ static size_t bytes_now(const builder *b, const space_raw_level *raw)
            space_states_bytes(&b->from) + space_states_bytes(&b->to);
 }
 
-/* Expands all states of `from` into `to`. false if that needs too much memory. */
-static bool expand(builder *b, space_raw_level *raw)
+/* Names the level and the pending constraint whose subexpressions take the most different values. */
+static kw_code too_large(const builder *b, kw_error *err);
+
+static kw_code check(builder *b, const space_raw_level *raw, kw_error *err)
+{
+    if (bytes_now(b, raw) > b->max_bytes || raw->n_edges > MAX_EDGES - b->plan->n_values)
+        return too_large(b, err);
+    b->transitions += b->plan->n_values;
+    if (b->transitions < CHECK_EVERY)
+        return KW_OK;
+    b->transitions = 0;
+    return space_watch_check(b->g->problem->watch, err);
+}
+
+/* Expands all states of `from` into `to`. */
+static kw_code expand(builder *b, space_raw_level *raw, kw_error *err)
 {
     space_plan *plan = b->plan;
     size_t param = b->g->params[b->order[plan->level]];
@@ -137,14 +153,14 @@ static bool expand(builder *b, space_raw_level *raw)
     raw->first = mem_alloc((raw->n_nodes + 1) * sizeof *raw->first);
     raw->first[0] = 0;
     b->env_of = NULL;
-    for (size_t s = 0; s < b->from.n; s++) {
+    kw_code code = KW_OK;
+    for (size_t s = 0; s < b->from.n && code == KW_OK; s++) {
         const uint32_t *old = b->from.tuples + s * b->from.width;
         const uint32_t *assignment = b->from.assignments + s * b->from.depth;
         raw->edges = mem_grow(raw->edges, &raw->capacity, raw->n_edges + plan->n_values, sizeof *raw->edges);
-        if (bytes_now(b, raw) > b->max_bytes || raw->n_edges > MAX_EDGES - plan->n_values)
-            return false;
+        code = check(b, raw, err);
         set_bases(plan, old);
-        for (size_t v = 0; v < plan->n_values; v++) {
+        for (size_t v = 0; v < plan->n_values && code == KW_OK; v++) {
             if (!passes(b, assignment, v))
                 continue;
             make_tuple(b, old, assignment, v);
@@ -153,10 +169,9 @@ static bool expand(builder *b, space_raw_level *raw)
         }
         raw->first[s + 1] = (uint32_t)raw->n_edges;
     }
-    return true;
+    return code;
 }
 
-/* Names the level and the pending constraint whose subexpressions take the most different values. */
 static kw_code too_large(const builder *b, kw_error *err)
 {
     const space_def *def = b->g->problem->def;
@@ -206,11 +221,8 @@ static kw_code build_level(builder *b, size_t level, kw_error *err)
     b->decided = mem_realloc(b->decided, b->plan->n_guards * sizeof *b->decided);
     space_states_start(&b->to, b->plan->n_carries, level + 1);
     space_raw_level *raw = &b->levels[level];
-    bool fits = expand(b, raw);
-    kw_code code = KW_OK;
-    if (!fits)
-        code = too_large(b, err);
-    else if (b->to.n == 0)
+    kw_code code = expand(b, raw, err);
+    if (code == KW_OK && b->to.n == 0)
         code = KW_FAILED;
     b->held += raw->capacity * sizeof *raw->edges + raw->n_nodes * sizeof *raw->first;
     space_plan_free_tables(b->plan);
@@ -243,10 +255,8 @@ static kw_code build_tied(space_group *g, size_t max_bytes, space_part *out, kw_
     memcpy(b.env, g->env, g->problem->def->scope_size * sizeof *b.env);
     kw_code code = build_levels(&b, err);
     if (code == KW_OK) {
-        if (!space_reduce(b.levels, g->n_vars, max_bytes, out))
-            code = kw_error_set(err, KW_BAD_INPUT, "the search space needs more than %zu MiB; list fewer values",
-                                max_bytes >> 20);
-        else if (out->n_levels == 0)
+        code = space_reduce(b.levels, g->n_vars, max_bytes, g->problem->watch, out, err);
+        if (code == KW_OK && out->n_levels == 0)
             code = KW_FAILED;
     } else {
         for (size_t k = 0; k < g->n_vars; k++) {

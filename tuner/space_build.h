@@ -21,7 +21,9 @@ typedef struct space_raw_level {
 /* KW_FAILED (without a message) if no configuration is left; KW_BAD_INPUT if more than max_bytes would be needed. */
 kw_code space_build_part(const space_problem *p, size_t group, size_t max_bytes, space_part *out, kw_error *err);
 
-/* Frees the raw levels on the way; *out is empty if nothing is left. false if max_bytes are not enough. */
-bool space_reduce(space_raw_level *raw, size_t n_levels, size_t max_bytes, space_part *out);
+/* Frees the raw levels on the way; *out is empty if nothing is left. KW_BAD_INPUT if max_bytes are not enough, or what
+ * the watch (may be NULL) says. */
+kw_code space_reduce(space_raw_level *raw, size_t n_levels, size_t max_bytes, const space_watch *watch, space_part *out,
+                     kw_error *err);
 
 #endif

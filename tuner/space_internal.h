@@ -32,6 +32,15 @@ typedef struct space_part {
     uint64_t count; /* UINT64_MAX if more */
 } space_part;
 
+/* How far a construction may go. */
+typedef struct space_watch {
+    space_limits limits; /* nothing is 0 */
+    double started;      /* seconds */
+} space_watch;
+
+/* KW_OK while time is left and nobody asked to stop. Costs a look at the clock. */
+kw_code space_watch_check(const space_watch *w, kw_error *err);
+
 struct space {
     space_def def; /* its arrays are the three below */
     space_param *params;
@@ -40,13 +49,19 @@ struct space {
     space_part *parts; /* in rank order: the first varies slowest */
     size_t n_parts;
     uint32_t *fixed; /* per parameter: its only value left, or SPACE_VARIES */
+    bool *is_switch; /* per parameter: whether others exist depends on it. NULL: on none */
     uint64_t count;
     size_t bytes;
+    bool is_list; /* from a list: the definition has no constraints that would say what is valid */
 };
 
 /* The edge of `node` with this value; NULL if there is none. */
 const space_edge *space_find_edge(const space_level *level, uint32_t node, uint32_t wanted);
 void space_part_free(space_part *part);
+/* Gives each parameter that does not exist in a configuration its default. */
+void space_settle(const space *s, uint32_t *config);
+size_t space_adjacent(const space *s, const uint32_t *config, uint32_t *out, size_t capacity);
+uint64_t space_random_below(uint64_t n, uint64_t (*random64)(void *), void *cookie); /* uniform in 0..n-1 */
 size_t space_part_bytes(const space_part *part);
 
 static inline uint64_t saturating_add(uint64_t a, uint64_t b)

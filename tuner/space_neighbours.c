@@ -1,4 +1,5 @@
-#include "tuner/space_build.h"
+/* Neighbours one of whose parameters differs. */
+#include "tuner/space_internal.h"
 
 #include "base/mem.h"
 
@@ -7,18 +8,19 @@
 
 /* ---- one parameter differs ---- */
 
+/* Takes neighbours from number `skip` on, as many as fit. */
 typedef struct sink {
     size_t n_params;
-    const uint32_t *config;
     uint32_t *out;
-    size_t capacity, n;
+    size_t capacity, skip, n;
 } sink;
 
-static void put(sink *k, size_t param, uint32_t index)
+/* The next neighbour, `config` but for one parameter. */
+static void put(sink *k, const uint32_t *config, size_t param, uint32_t index)
 {
-    if (k->n < k->capacity) {
-        uint32_t *to = k->out + k->n * k->n_params;
-        memcpy(to, k->config, k->n_params * sizeof *to);
+    if (k->n >= k->skip && k->n - k->skip < k->capacity) {
+        uint32_t *to = k->out + (k->n - k->skip) * k->n_params;
+        memcpy(to, config, k->n_params * sizeof *to);
         to[param] = index;
     }
     k->n++;
@@ -53,18 +55,45 @@ static bool continues(const space_part *part, size_t k, uint32_t node, const uin
     return true;
 }
 
-static void change_one(const space_part *part, const uint32_t *config, const uint32_t *path, bool by_one, sink *to)
+static bool is_step(uint32_t own, uint32_t other, bool by_one)
+{
+    return by_one ? other + 1 == own || other == own + 1 : other != own;
+}
+
+/* Changes each parameter of a part but for switches. */
+static void change_one(const space *s, const space_part *part, const uint32_t *config, const uint32_t *path,
+                       bool by_one, sink *to)
 {
     for (size_t k = 0; k < part->n_levels; k++) {
         const space_level *level = &part->levels[k];
         uint32_t own = config[level->param];
+        if (s->is_switch && s->is_switch[level->param])
+            continue;
         for (uint32_t i = level->first[path[k]]; i < level->first[path[k] + 1]; i++) {
             const space_edge *e = &level->edges[i];
-            bool candidate = by_one ? e->value + 1 == own || e->value == own + 1 : e->value != own;
-            if (candidate && continues(part, k + 1, e->child, config, path))
-                put(to, level->param, e->value);
+            if (is_step(own, e->value, by_one) && continues(part, k + 1, e->child, config, path))
+                put(to, config, level->param, e->value);
         }
     }
+}
+
+/* Changes each switch: what no longer exists then takes its default, which what begins to exist has already. */
+static void turn_switches(const space *s, const uint32_t *config, bool by_one, sink *to)
+{
+    size_t n = s->def.n_params;
+    uint32_t *changed = mem_alloc(n * sizeof *changed);
+    for (size_t i = 0; i < n; i++) {
+        for (uint32_t v = 0; s->is_switch[i] && s->fixed[i] == SPACE_VARIES && v < s->def.params[i].n_values; v++) {
+            if (!is_step(config[i], v, by_one))
+                continue;
+            memcpy(changed, config, n * sizeof *changed);
+            changed[i] = v;
+            space_settle(s, changed);
+            if (changed[i] == v && space_contains(s, changed)) /* a switch may itself not exist here */
+                put(to, changed, i, v);
+        }
+    }
+    free(changed);
 }
 
 static bool find_paths(const space *s, const uint32_t *config, uint32_t *paths)
@@ -77,82 +106,12 @@ static bool find_paths(const space *s, const uint32_t *config, uint32_t *paths)
     return true;
 }
 
-/* ---- every parameter differs by at most 1: the part of the space around a configuration is a small space ---- */
-
-static int compare_u32(const void *a, const void *b)
+static void one_differs(const space *s, const uint32_t *config, const uint32_t *path, bool by_one, sink *to)
 {
-    const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static size_t sort_unique(uint32_t *items, size_t n)
-{
-    qsort(items, n, sizeof *items, compare_u32);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || items[i] != items[kept - 1])
-            items[kept++] = items[i];
-    return kept;
-}
-
-/* Keeps the edges of the given nodes whose value is near; replaces *nodes by the children, renumbered from 0. */
-static void restrict_level(const space_level *level, uint32_t own, uint32_t **nodes, size_t *n, space_raw_level *raw)
-{
-    raw->param = level->param;
-    raw->n_nodes = *n;
-    raw->first = mem_alloc((*n + 1) * sizeof *raw->first);
-    raw->first[0] = 0;
-    raw->edges = mem_alloc(3 * *n * sizeof *raw->edges);
-    for (size_t i = 0; i < *n; i++) {
-        for (uint32_t near = own > 0 ? own - 1 : 0; near <= own + 1; near++) {
-            const space_edge *e = space_find_edge(level, (*nodes)[i], near);
-            if (e)
-                raw->edges[raw->n_edges++] = (space_raw_edge){near, e->child};
-        }
-        raw->first[i + 1] = (uint32_t)raw->n_edges;
-    }
-    uint32_t *children = mem_alloc(raw->n_edges * sizeof *children);
-    for (size_t i = 0; i < raw->n_edges; i++)
-        children[i] = raw->edges[i].child;
-    *n = sort_unique(children, raw->n_edges);
-    for (size_t i = 0; i < raw->n_edges; i++) {
-        const uint32_t *at = bsearch(&raw->edges[i].child, children, *n, sizeof *children, compare_u32);
-        raw->edges[i].child = (uint32_t)(at - children);
-    }
-    free(*nodes);
-    *nodes = children;
-}
-
-static void restrict_part(const space_part *part, const uint32_t *config, space_part *out)
-{
-    space_raw_level *raw = mem_calloc(part->n_levels, sizeof *raw);
-    uint32_t *nodes = mem_calloc(1, sizeof *nodes);
-    size_t n = 1;
-    for (size_t k = 0; k < part->n_levels; k++)
-        restrict_level(&part->levels[k], config[part->levels[k].param], &nodes, &n, &raw[k]);
-    space_reduce(raw, part->n_levels, SIZE_MAX, out);
-    free(nodes);
-    free(raw);
-}
-
-static size_t adjacent(const space *s, const uint32_t *config, uint32_t *out, size_t capacity)
-{
-    space around = *s;
-    around.parts = mem_calloc(s->n_parts, sizeof *around.parts);
-    around.count = 1;
-    for (size_t i = 0; i < s->n_parts; i++) {
-        restrict_part(&s->parts[i], config, &around.parts[i]);
-        around.count = saturating_mul(around.count, around.parts[i].count);
-    }
-    uint64_t own = 0;
-    space_rank(&around, config, &own);
-    uint64_t others = around.count < UINT64_MAX ? around.count - 1 : UINT64_MAX;
-    for (uint64_t i = 0; i < others && i < capacity; i++)
-        space_unrank(&around, i < own ? i : i + 1, out + i * s->def.n_params);
-    for (size_t i = 0; i < s->n_parts; i++)
-        space_part_free(&around.parts[i]);
-    free(around.parts);
-    return others < SIZE_MAX ? (size_t)others : SIZE_MAX;
+    for (size_t i = 0; i < s->n_parts; path += s->parts[i++].n_levels)
+        change_one(s, &s->parts[i], config, path, by_one, to);
+    if (s->is_switch)
+        turn_switches(s, config, by_one, to);
 }
 
 size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out,
@@ -160,17 +119,95 @@ size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourh
 {
     uint32_t few[64];
     uint32_t *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
-    sink to = {s->def.n_params, config, out, capacity, 0};
+    sink to = {s->def.n_params, out, capacity, 0, 0};
     if (find_paths(s, config, paths)) {
-        const uint32_t *path = paths;
-        for (size_t i = 0; i < s->n_parts && kind != SPACE_ADJACENT; i++) {
-            change_one(&s->parts[i], config, path, kind == SPACE_STRICTLY_ADJACENT, &to);
-            path += s->parts[i].n_levels;
-        }
         if (kind == SPACE_ADJACENT)
-            to.n = adjacent(s, config, out, capacity);
+            to.n = space_adjacent(s, config, out, capacity);
+        else
+            one_differs(s, config, paths, kind == SPACE_STRICTLY_ADJACENT, &to);
     }
     if (paths != few)
         free(paths);
     return to.n;
+}
+
+/* ---- one at random ---- */
+
+#define TRIES 32 /* edges off the path that lead nowhere, before all are listed */
+
+/* One of the edges that leave the path, in the order of change_one; *level gets its level. */
+static const space_edge *edge_off_path(const space_part *part, const uint32_t *config, const uint32_t *path, uint64_t i,
+                                       size_t *level)
+{
+    size_t k = 0;
+    for (;; k++) {
+        const space_level *l = &part->levels[k];
+        uint64_t n = l->first[path[k] + 1] - l->first[path[k]] - 1;
+        if (i < n)
+            break;
+        i -= n;
+    }
+    const space_level *l = &part->levels[k];
+    const space_edge *edges = l->edges + l->first[path[k]];
+    *level = k;
+    return &edges[i] < space_find_edge(l, path[k], config[l->param]) ? &edges[i] : &edges[i + 1];
+}
+
+static uint64_t count_edges_off_path(const space_part *part, const uint32_t *path)
+{
+    uint64_t n = 0;
+    for (size_t k = 0; k < part->n_levels; k++)
+        n += part->levels[k].first[path[k] + 1] - part->levels[k].first[path[k]] - 1;
+    return n;
+}
+
+/* Draws among the edges that leave the path until one leads to the end: each that does is equally likely. false if none
+ * of TRIES did. */
+static bool draw_neighbour(const space *s, const uint32_t *config, const uint32_t *paths, uint64_t (*random64)(void *),
+                           void *cookie, uint32_t *out)
+{
+    uint64_t total = 0;
+    const uint32_t *path = paths;
+    for (size_t i = 0; i < s->n_parts; path += s->parts[i++].n_levels)
+        total += count_edges_off_path(&s->parts[i], path);
+    for (int try = 0; try < TRIES && total > 0; try++) {
+        uint64_t r = space_random_below(total, random64, cookie), n;
+        size_t i = 0, k;
+        for (path = paths; r >= (n = count_edges_off_path(&s->parts[i], path)); path += s->parts[i++].n_levels)
+            r -= n;
+        const space_part *part = &s->parts[i];
+        const space_edge *e = edge_off_path(part, config, path, r, &k);
+        if (!continues(part, k + 1, e->child, config, path))
+            continue;
+        memcpy(out, config, s->def.n_params * sizeof *out);
+        out[part->levels[k].param] = e->value;
+        return true;
+    }
+    return false;
+}
+
+static bool list_and_draw(const space *s, const uint32_t *config, const uint32_t *paths, uint64_t (*random64)(void *),
+                          void *cookie, uint32_t *out)
+{
+    sink count = {.n_params = s->def.n_params}, one = {.n_params = s->def.n_params, .out = out, .capacity = 1};
+    one_differs(s, config, paths, false, &count);
+    if (count.n == 0)
+        return false;
+    one.skip = space_random_below(count.n, random64, cookie);
+    one_differs(s, config, paths, false, &one);
+    return true;
+}
+
+bool space_random_neighbour(const space *s, const uint32_t *config, uint64_t (*random64)(void *), void *cookie,
+                            uint32_t *out)
+{
+    uint32_t few[64];
+    uint32_t *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
+    bool found = find_paths(s, config, paths);
+    if (found)
+        found = (!s->is_switch && draw_neighbour(s, config, paths, random64, cookie, out)) ||
+                list_and_draw(s, config, paths, random64, cookie, out);
+    if (paths != few)
+        free(paths);
+    return found;
 }

@@ -1,19 +1,21 @@
 /* Making a space from its definition, and saying why it is empty. */
 #include "tuner/space_build.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_MAX_BYTES ((size_t)1 << 30)
+#define DEFAULT_MAX_SECONDS 300
 
 /* The constraints that the search for a culprit counts. */
 typedef struct trial {
     const space_def *def;
     const bool *use; /* NULL: all */
     space_tally *tally;
-    size_t max_bytes;
+    const space_watch *watch;
 } trial;
 
 static space_tally *new_tally(const space_def *def)
@@ -34,6 +36,9 @@ static void free_parts(space *s)
         space_part_free(&s->parts[i]);
     free(s->parts);
     free(s->fixed);
+    s->parts = NULL;
+    s->fixed = NULL;
+    s->n_parts = 0;
 }
 
 static void take_fixed(space *s, const space_problem *p)
@@ -57,13 +62,13 @@ static void measure(space *s)
 /* Fills parts, fixed, count and bytes. KW_FAILED if nothing is valid. */
 static kw_code build(const trial *t, space *s, kw_error *err)
 {
-    space_problem *p = space_problem_new(t->def, t->use, t->tally);
-    if (!p)
-        return KW_FAILED;
+    space_problem *p;
+    kw_code code = space_problem_new(t->def, t->use, t->watch, t->tally, &p, err);
+    if (code != KW_OK)
+        return code;
     s->parts = mem_calloc(p->n_groups, sizeof *s->parts);
     take_fixed(s, p);
-    size_t left = t->max_bytes;
-    kw_code code = KW_OK;
+    size_t left = t->watch->limits.max_bytes;
     for (; s->n_parts < p->n_groups && code == KW_OK; s->n_parts++) {
         code = space_build_part(p, s->n_parts, left, &s->parts[s->n_parts], err);
         if (code == KW_OK) {
@@ -82,10 +87,10 @@ static kw_code build(const trial *t, space *s, kw_error *err)
 /* ---- why is it empty? ---- */
 
 /* Is it certain that these constraints leave nothing? */
-static bool is_empty(const space_def *def, const bool *use, size_t max_bytes)
+static bool is_empty(const space_def *def, const bool *use, const space_watch *watch)
 {
     space s = {0};
-    trial t = {def, use, new_tally(def), max_bytes};
+    trial t = {def, use, new_tally(def), watch};
     kw_code code = build(&t, &s, NULL);
     if (code == KW_OK)
         free_parts(&s);
@@ -101,13 +106,13 @@ static void use_first(bool *use, size_t n, size_t of)
 
 /* A set of constraints that leaves nothing while each proper subset that was tried leaves something: the shortest
  * beginning of the list that leaves nothing, less what it does not need. */
-static void find_culprits(const space_def *def, size_t max_bytes, bool *use)
+static void find_culprits(const space_def *def, const space_watch *watch, bool *use)
 {
     size_t lo = 1, hi = def->n_constraints;
     while (lo < hi) {
         size_t half = lo + (hi - lo) / 2;
         use_first(use, half, def->n_constraints);
-        if (is_empty(def, use, max_bytes))
+        if (is_empty(def, use, watch))
             hi = half;
         else
             lo = half + 1;
@@ -115,15 +120,15 @@ static void find_culprits(const space_def *def, size_t max_bytes, bool *use)
     use_first(use, lo, def->n_constraints);
     for (size_t i = lo - 1; i-- > 0;) {
         use[i] = false;
-        use[i] = !is_empty(def, use, max_bytes);
+        use[i] = !is_empty(def, use, watch);
     }
 }
 
 /* All evaluations of the only culprit failed: its error is the message. */
-static bool only_errors(const space_def *def, const bool *use, size_t culprit, size_t max_bytes, kw_error *err)
+static bool only_errors(const space_def *def, const bool *use, size_t culprit, const space_watch *watch, kw_error *err)
 {
     space s = {0};
-    trial t = {def, use, new_tally(def), max_bytes};
+    trial t = {def, use, new_tally(def), watch};
     if (build(&t, &s, NULL) == KW_OK)
         free_parts(&s);
     const space_tally *tally = &t.tally[culprit];
@@ -135,10 +140,19 @@ static bool only_errors(const space_def *def, const bool *use, size_t culprit, s
     return yes;
 }
 
-static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *err)
+static kw_code say_why_empty(const space_def *def, const space_watch *watch, kw_error *err)
 {
     bool *use = mem_calloc(def->n_constraints + 1, sizeof *use);
-    find_culprits(def, max_bytes, use);
+    find_culprits(def, watch, use);
+    kw_code over = space_watch_check(watch, err);
+    if (over != KW_OK) { /* trials that were cut short say nothing */
+        free(use);
+        return over == KW_INTERRUPTED ? over
+                                      : kw_error_set(err, KW_FAILED,
+                                                     "no configuration is valid, and finding out which "
+                                                     "constraints exclude each other takes more than %g s",
+                                                     watch->limits.max_seconds);
+    }
     size_t n = 0, last = 0;
     for (size_t i = 0; i < def->n_constraints; i++) {
         if (use[i]) {
@@ -146,7 +160,7 @@ static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *e
             last = i;
         }
     }
-    if (n == 1 && only_errors(def, use, last, max_bytes, err)) {
+    if (n == 1 && only_errors(def, use, last, watch, err)) {
         free(use);
         return KW_FAILED;
     }
@@ -168,6 +182,14 @@ static kw_code say_why_empty(const space_def *def, size_t max_bytes, kw_error *e
 
 /* ---- the public constructor ---- */
 
+static void mark_switches(space *s, const expr *when)
+{
+    if (!s->is_switch)
+        s->is_switch = mem_calloc(s->def.n_params, sizeof *s->is_switch);
+    for (size_t i = 0; i < s->def.n_params; i++)
+        s->is_switch[i] |= expr_uses(when, s->def.params[i].slot);
+}
+
 static void copy_definition(space *s, const space_def *def)
 {
     s->def = *def;
@@ -180,12 +202,40 @@ static void copy_definition(space *s, const space_def *def)
         memcpy(s->constraints, def->constraints, def->n_constraints * sizeof *s->constraints);
     if (def->scope_size)
         memcpy(s->env, def->env, def->scope_size * sizeof *s->env);
+    for (size_t i = 0; i < def->n_params; i++)
+        if (def->params[i].when)
+            mark_switches(s, def->params[i].when);
     s->def.params = s->params;
     s->def.constraints = s->constraints;
     s->def.env = s->env;
 }
 
-kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error *err)
+/* The limits, with what is usual where they say nothing. */
+static space_watch start_watch(const space_limits *limits)
+{
+    space_watch w = {.started = (double)clock_now_ns() / 1e9};
+    if (limits)
+        w.limits = *limits;
+    if (w.limits.max_bytes == 0)
+        w.limits.max_bytes = DEFAULT_MAX_BYTES;
+    if (w.limits.max_seconds <= 0)
+        w.limits.max_seconds = DEFAULT_MAX_SECONDS;
+    return w;
+}
+
+kw_code space_watch_check(const space_watch *w, kw_error *err)
+{
+    if (w->limits.stopped && w->limits.stopped(w->limits.cookie))
+        return kw_error_set(err, KW_INTERRUPTED, "interrupted while the search space was being built");
+    if ((double)clock_now_ns() / 1e9 - w->started > w->limits.max_seconds)
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "building the search space takes more than %g s; list fewer values, or write constraints "
+                            "with parts that take fewer values (products, remainders)",
+                            w->limits.max_seconds);
+    return KW_OK;
+}
+
+kw_code space_new(const space_def *def, const space_limits *limits, space **out, kw_error *err)
 {
     *out = NULL;
     for (size_t i = 0; i < def->n_params; i++) {
@@ -197,7 +247,8 @@ kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error 
     }
     space *s = mem_calloc(1, sizeof *s);
     copy_definition(s, def);
-    trial t = {&s->def, NULL, new_tally(def), max_bytes ? max_bytes : DEFAULT_MAX_BYTES};
+    space_watch watch = start_watch(limits);
+    trial t = {&s->def, NULL, new_tally(def), &watch};
     kw_code code = build(&t, s, err);
     free_tally(t.tally, def);
     if (code == KW_OK) {
@@ -205,10 +256,7 @@ kw_code space_new(const space_def *def, size_t max_bytes, space **out, kw_error 
         return KW_OK;
     }
     if (code == KW_FAILED)
-        say_why_empty(&s->def, t.max_bytes, err);
-    s->parts = NULL;
-    s->fixed = NULL;
-    s->n_parts = 0;
+        code = say_why_empty(&s->def, &watch, err);
     space_free(s);
     return code;
 }
@@ -218,6 +266,7 @@ void space_free(space *s)
     if (!s)
         return;
     free_parts(s);
+    free(s->is_switch);
     free(s->params);
     free(s->constraints);
     free(s->env);

@@ -104,16 +104,23 @@ static double preview(model *m, size_t var, rule by)
     return score;
 }
 
+/* Has the construction no time left? Then any order will do: the first level says so. */
+static bool is_over(const model *m)
+{
+    return space_watch_check(m->g->problem->watch, NULL) != KW_OK;
+}
+
 static double greedy(model *m, size_t first, rule by, size_t *order)
 {
     start(m);
     for (size_t k = 0; k < m->g->n_vars; k++) {
         size_t best = first;
         double best_score = -1;
+        bool hurry = is_over(m);
         for (size_t v = 0; k > 0 && v < m->g->n_vars; v++) {
             if (m->assigned[v])
                 continue;
-            double score = preview(m, v, by);
+            double score = hurry ? 0 : preview(m, v, by);
             if (best_score < 0 || score < best_score) {
                 best = v;
                 best_score = score;
@@ -153,6 +160,8 @@ static void improve(model *m, size_t *order, double cost)
             for (size_t to = 0; to < n; to++) {
                 if (to == from)
                     continue;
+                if (m->steps > MIN_STEPS / 4 && m->steps % 64 < n && is_over(m))
+                    return;
                 if (m->steps > MIN_STEPS && (m->steps > MAX_STEPS || (double)m->steps > cost / TRANSITIONS_PER_STEP))
                     return;
                 move(order, from, to);

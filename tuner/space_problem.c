@@ -141,18 +141,21 @@ static bool fold_settled(space_problem *p)
     return alive;
 }
 
-static bool simplify(space_problem *p, const bool *use)
+static kw_code simplify(space_problem *p, const bool *use, kw_error *err)
 {
     for (size_t i = 0; i < p->def->n_constraints; i++)
         if ((!use || use[i]) && !add_folded(p, p->def->constraints[i].test, i))
-            return false;
+            return KW_FAILED;
     for (bool settled = true; settled;) {
+        kw_code code = space_watch_check(p->watch, err);
+        if (code != KW_OK)
+            return code;
         if (!apply_small_terms(p, &settled))
-            return false;
+            return KW_FAILED;
         if (settled && !fold_settled(p))
-            return false;
+            return KW_FAILED;
     }
-    return true;
+    return KW_OK;
 }
 
 static size_t find_root(size_t *parent, size_t i)
@@ -207,11 +210,14 @@ static void start_domains(space_problem *p)
     }
 }
 
-space_problem *space_problem_new(const space_def *def, const bool *use, space_tally *tally)
+kw_code space_problem_new(const space_def *def, const bool *use, const space_watch *watch, space_tally *tally,
+                          space_problem **out, kw_error *err)
 {
+    *out = NULL;
     arena *memory = arena_new();
     space_problem *p = arena_alloc(memory, sizeof *p);
     p->def = def;
+    p->watch = watch;
     p->memory = memory;
     p->tally = tally;
     p->env = arena_alloc(memory, (def->scope_size + 1) * sizeof *p->env);
@@ -222,12 +228,14 @@ space_problem *space_problem_new(const space_def *def, const bool *use, space_ta
     p->n_domain = arena_alloc(memory, (def->n_params + 1) * sizeof *p->n_domain);
     p->group = arena_alloc(memory, (def->n_params + 1) * sizeof *p->group);
     start_domains(p);
-    if (!simplify(p, use)) {
+    kw_code code = simplify(p, use, err);
+    if (code != KW_OK) {
         space_problem_free(p);
-        return NULL;
+        return code;
     }
     make_groups(p);
-    return p;
+    *out = p;
+    return KW_OK;
 }
 
 void space_problem_free(space_problem *p)

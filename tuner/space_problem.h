@@ -4,7 +4,7 @@
 #define KERNWRIGHT_TUNER_SPACE_PROBLEM_H
 
 #include "base/mem.h"
-#include "tuner/space.h"
+#include "tuner/space_internal.h"
 
 #define SPACE_NO_GROUP SIZE_MAX
 
@@ -23,6 +23,7 @@ typedef struct space_tally {
 
 typedef struct space_problem {
     const space_def *def;
+    const space_watch *watch;
     arena *memory;
     value *env;        /* the definition's, and the parameters that have one value left */
     size_t *param_of;  /* slot -> parameter, SIZE_MAX */
@@ -35,9 +36,11 @@ typedef struct space_problem {
     space_tally *tally; /* per constraint */
 } space_problem;
 
-/* `use` says which constraints count (NULL: all). Returns NULL if they leave a parameter without values or one of
- * them rejects everything; then `tally` (n_constraints, zeroed by the caller, whose first_error it frees) says who. */
-space_problem *space_problem_new(const space_def *def, const bool *use, space_tally *tally);
+/* `use` says which constraints count (NULL: all). KW_FAILED (without a message) if they leave a parameter without
+ * values or one of them rejects everything; then `tally` (n_constraints, zeroed by the caller, whose first_error it
+ * frees) says who. Otherwise what the watch says. */
+kw_code space_problem_new(const space_def *def, const bool *use, const space_watch *watch, space_tally *tally,
+                          space_problem **out, kw_error *err);
 void space_problem_free(space_problem *p);
 
 /* Evaluates a conjunct of a constraint; an error counts as false. */

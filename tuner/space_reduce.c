@@ -105,18 +105,29 @@ static void free_below(below *b)
     free(b->weight);
 }
 
+#define CHECK_EVERY 4096 /* nodes between two looks at the watch */
+
+static kw_code check(const work *w, size_t i, size_t max_bytes, const space_watch *watch, kw_error *err)
+{
+    if (w->capacity * sizeof *w->level->edges > max_bytes)
+        return kw_error_set(err, KW_BAD_INPUT, "the search space needs more than %zu MiB; list fewer values",
+                            max_bytes >> 20);
+    return watch && i % CHECK_EVERY == 0 ? space_watch_check(watch, err) : KW_OK;
+}
+
 /* Reduces one level and replaces *next. The level keeps the weights. */
-static bool reduce_level(space_raw_level *raw, space_level *level, below *next, size_t max_bytes)
+static kw_code reduce_level(space_raw_level *raw, space_level *level, below *next, size_t max_bytes,
+                            const space_watch *watch, kw_error *err)
 {
     work w = {.level = level};
     level->param = raw->param;
     level->first = mem_grow(NULL, &w.first_capacity, 1, sizeof *level->first);
     level->first[0] = 0;
     w.here.node_of = mem_alloc(raw->n_nodes * sizeof *w.here.node_of);
-    bool fits = true;
-    for (size_t i = 0; i < raw->n_nodes && fits; i++) {
+    kw_code code = KW_OK;
+    for (size_t i = 0; i < raw->n_nodes && code == KW_OK; i++) {
         w.here.node_of[i] = reduce_node(&w, raw, i, next);
-        fits = w.capacity * sizeof *level->edges <= max_bytes;
+        code = check(&w, i, max_bytes, watch, err);
     }
     free(w.slots);
     free(raw->first);
@@ -129,36 +140,38 @@ static bool reduce_level(space_raw_level *raw, space_level *level, below *next, 
         memcpy(level->weight, w.here.weight, level->n_nodes * sizeof *level->weight);
     free_below(next);
     *next = w.here;
-    return fits;
+    return code;
 }
 
-bool space_reduce(space_raw_level *raw, size_t n_levels, size_t max_bytes, space_part *out)
+kw_code space_reduce(space_raw_level *raw, size_t n_levels, size_t max_bytes, const space_watch *watch, space_part *out,
+                     kw_error *err)
 {
     below next = {mem_calloc(1, sizeof(uint32_t)), mem_alloc(sizeof(uint64_t)), mem_alloc(sizeof(double))};
     next.count[0] = 1;
     next.weight[0] = 1;
     out->levels = mem_calloc(n_levels, sizeof *out->levels);
     out->n_levels = n_levels;
-    bool fits = true;
+    kw_code code = KW_OK;
     for (size_t k = n_levels; k-- > 0;) {
-        if (fits) {
-            fits = reduce_level(&raw[k], &out->levels[k], &next, max_bytes);
-            max_bytes -= fits ? out->levels[k].first[out->levels[k].n_nodes] * sizeof(space_edge) : 0;
+        if (code == KW_OK) {
+            code = reduce_level(&raw[k], &out->levels[k], &next, max_bytes, watch, err);
+            size_t bytes = out->levels[k].first[out->levels[k].n_nodes] * sizeof(space_edge);
+            max_bytes -= bytes < max_bytes ? bytes : max_bytes;
         }
         free(raw[k].first);
         free(raw[k].edges);
         raw[k] = (space_raw_level){0};
     }
-    bool alive = fits && next.node_of[0] != DEAD;
+    bool alive = code == KW_OK && next.node_of[0] != DEAD;
     out->count = alive ? next.count[0] : 0;
     free_below(&next);
     if (!alive) {
         space_part_free(out);
-        return fits;
+        return code;
     }
     for (size_t k = 0; k < n_levels && out->count < UINT64_MAX; k++) {
         free(out->levels[k].weight);
         out->levels[k].weight = NULL;
     }
-    return true;
+    return KW_OK;
 }

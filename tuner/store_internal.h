@@ -58,6 +58,11 @@ kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement 
 /* Names of the tasks that have measurements, sorted, joined by ", "; appended to `out`. */
 kw_code store_task_names(store *s, strb *out, kw_error *err);
 
+/* KW_BAD_INPUT with the column and the row if the row that stands at q cannot have been written by us: of the columns
+ * of store_columns, extra and rowid; or of those of the variant table in their order and rowid. */
+kw_code store_check_row(const store *s, sqlite3_stmt *q, kw_error *err);
+kw_code store_check_variant(const store *s, sqlite3_stmt *q, bool with_text, kw_error *err);
+
 /* ---- variants ---- */
 
 typedef struct store_variant_row {

@@ -154,11 +154,11 @@ static kw_code prepare_select(store *s, const store_query *q, sqlite3_stmt **out
     strb_add(&sql, "SELECT ");
     for (int i = 0; i < STORE_COLUMNS; i++)
         strb_printf(&sql, "%s, ", store_columns[i].schema > s->schema ? "NULL" : store_columns[i].name);
-    strb_add(&sql, "extra FROM measurement WHERE 1");
+    strb_add(&sql, "extra, rowid FROM measurement WHERE 1");
     add_conditions(&sql, q, texts);
     strb_add(
         &sql,
-        " ORDER BY task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, id");
+        " ORDER BY task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash, rowid");
     bool ok = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, out, NULL) == SQLITE_OK;
     strb_clear(&sql);
     for (int i = 0; ok && i < 11; i++)
@@ -177,11 +177,15 @@ kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement 
     bool more = true;
     while (more && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         measurement m;
+        code = store_check_row(s, st, err);
+        if (code != KW_OK)
+            break;
         read_row(st, &m);
         more = each(&m, cookie);
         measurement_clear(&m);
     }
-    code = !more || rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
+    if (code == KW_OK && more && rc != SQLITE_DONE)
+        code = store_error(s, "reading measurements", err);
     sqlite3_finalize(st);
     return code;
 }
@@ -211,7 +215,7 @@ kw_code store_task_names(store *s, strb *out, kw_error *err)
         return store_error(s, "reading measurements", err);
     int rc;
     for (const char *separator = ""; (rc = sqlite3_step(q)) == SQLITE_ROW; separator = ", ")
-        strb_printf(out, "%s%s", separator, column_text(q, 0));
+        strb_printf(out, "%s%s", separator, column_text(q, 0) ? column_text(q, 0) : "(none)");
     kw_code code = rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
     sqlite3_finalize(q);
     return code;
@@ -235,7 +239,7 @@ kw_code store_each_variant(store *s, const char *task_name, const char *task_has
     sqlite3_stmt *q = NULL;
     strb sql = STRB_INIT;
     strb_printf(&sql,
-                "SELECT task, task_hash, source_hash, language, fallback, %s FROM variant WHERE 1%s%s"
+                "SELECT task, task_hash, source_hash, language, fallback, %s, rowid FROM variant WHERE 1%s%s"
                 " ORDER BY task_hash, source_hash",
                 with_text ? "json" : "NULL", task_name ? " AND task=?1" : "", task_hash ? " AND task_hash=?2" : "");
     int rc = sqlite3_prepare_v2(s->db, strb_text(&sql), -1, &q, NULL);
@@ -247,11 +251,16 @@ kw_code store_each_variant(store *s, const char *task_name, const char *task_has
     if (task_hash)
         sqlite3_bind_text(q, 2, task_hash, -1, SQLITE_STATIC);
     bool more = true;
+    kw_code code = KW_OK;
     while (more && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+        code = store_check_variant(s, q, with_text, err);
+        if (code != KW_OK)
+            break;
         store_variant_row row = variant_row(q);
         more = each(&row, cookie);
     }
-    kw_code code = !more || rc == SQLITE_DONE ? KW_OK : store_error(s, "reading variants", err);
+    if (code == KW_OK && more && rc != SQLITE_DONE)
+        code = store_error(s, "reading variants", err);
     sqlite3_finalize(q);
     return code;
 }
@@ -261,7 +270,7 @@ kw_code store_variant_texts(store *s, const char *task_hash, const char *const *
 {
     sqlite3_stmt *q = NULL;
     if (sqlite3_prepare_v2(s->db,
-                           "SELECT task, task_hash, source_hash, language, fallback, json FROM variant"
+                           "SELECT task, task_hash, source_hash, language, fallback, json, rowid FROM variant"
                            " WHERE task_hash=?1 AND source_hash=?2",
                            -1, &q, NULL) != SQLITE_OK)
         return store_error(s, "reading variants", err);
@@ -272,8 +281,9 @@ kw_code store_variant_texts(store *s, const char *task_hash, const char *const *
         sqlite3_bind_text(q, 2, source_hashes[i], -1, SQLITE_STATIC);
         int rc = sqlite3_step(q);
         if (rc == SQLITE_ROW) {
+            code = store_check_variant(s, q, true, err);
             store_variant_row row = variant_row(q);
-            more = each(i, &row, cookie);
+            more = code == KW_OK && each(i, &row, cookie);
         } else if (rc != SQLITE_DONE) {
             code = store_error(s, "reading variants", err);
             more = false;

@@ -4,13 +4,20 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Proposals in a row that were known already, beyond all that are known, after which a strategy has no more ideas. */
 #define PATIENCE 1000
 
-const strategy_ops *const strategy_table[] = {&strategy_exhaustive, &strategy_random, &strategy_local, NULL};
+const strategy_ops *const strategy_table[] = {&strategy_auto,    &strategy_exhaustive,
+                                              &strategy_random,  &strategy_sobol,
+                                              &strategy_local,   &strategy_annealing,
+                                              &strategy_genetic, &strategy_evolution,
+                                              &strategy_swarm,   &strategy_ils,
+                                              &strategy_tabu,    &strategy_bayes,
+                                              &strategy_bandit,  NULL};
 
 enum { N_STRATEGIES = sizeof strategy_table / sizeof *strategy_table - 1 };
 
@@ -64,6 +71,13 @@ void strategy_known(strategy *st, const uint32_t *config, bool ok, double time_n
         return;
     key_set_add(&st->seen, strategy_key(st->space, config));
     st->ops->tell(st->state, config, ok, time_ns);
+}
+
+void strategy_prior(strategy *st, const uint32_t *config, double relative, double weight)
+{
+    bool says = isfinite(relative) && relative > 0 && isfinite(weight) && weight > 0;
+    if (says && st->ops->prior && space_contains(st->space, config))
+        st->ops->prior(st->state, config, relative, weight);
 }
 
 /* Asks until something new comes; a strategy that repeats nothing of its own can come across what is known. */

@@ -17,16 +17,17 @@ typedef struct strategy strategy;
 
 typedef struct strategy_options {
     uint64_t seed;
-    uint64_t budget;         /* evaluations to come; UINT64_MAX when limited by time only */
+    uint64_t budget; /* evaluations to come; UINT64_MAX when limited by time only */
 } strategy_options;
 
 typedef struct strategy_ops {
     const char *name;
-    const char *doc;         /* one line, for --help */
+    const char *doc; /* one line, for --help */
     void *(*start)(const space *s, const strategy_options *o);
     bool (*ask)(void *state, uint32_t *config);
     void (*tell)(void *state, const uint32_t *config, bool ok, double time_ns); /* ok false: failed, time ignored */
     void (*stop)(void *state);
+    void (*prior)(void *state, const uint32_t *config, double relative, double weight); /* NULL: makes no use of it */
 } strategy_ops;
 
 extern const strategy_ops *const strategy_table[]; /* NULL-terminated; "exhaustive", "random", "local", ... */
@@ -36,6 +37,10 @@ const strategy_ops *strategy_find(const char *name, kw_error *err); /* unknown: 
  * strategy_known (measured before: resumed runs, starting points). */
 strategy *strategy_start(const strategy_ops *ops, const space *s, const strategy_options *o);
 void strategy_known(strategy *st, const uint32_t *config, bool ok, double time_ns); /* tell without ask */
+/* Knowledge from other shapes or devices, given before the first ask: `relative` is the time over the best time there
+ * (at least 1), `weight` > 0 how much it says about this search (1: one measurement of a close relative). Not an
+ * evaluation: it uses up no budget and leaves the configuration to be proposed. Not valid here: ignored. */
+void strategy_prior(strategy *st, const uint32_t *config, double relative, double weight);
 bool strategy_ask(strategy *st, uint32_t *config);
 /* The caller itself proposes this valid configuration (a default) and will tell about it. False if it was proposed or
  * is known already. */

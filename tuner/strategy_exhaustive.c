@@ -35,5 +35,9 @@ static void tell(void *state, const uint32_t *config, bool ok, double time_ns)
     (void)time_ns;
 }
 
-const strategy_ops strategy_exhaustive = {"exhaustive", "every configuration, in a fixed order", start, ask, tell,
-                                          free};
+const strategy_ops strategy_exhaustive = {.name = "exhaustive",
+                                          .doc = "every configuration, in a fixed order",
+                                          .start = start,
+                                          .ask = ask,
+                                          .tell = tell,
+                                          .stop = free};

@@ -4,7 +4,9 @@
 
 #include "tuner/strategy.h"
 
-extern const strategy_ops strategy_exhaustive, strategy_random, strategy_local;
+extern const strategy_ops strategy_annealing, strategy_auto, strategy_bandit, strategy_bayes, strategy_evolution,
+    strategy_exhaustive, strategy_genetic, strategy_ils, strategy_local, strategy_random, strategy_sobol,
+    strategy_swarm, strategy_tabu;
 
 /* A number that names a configuration of the space: its rank, or a hash where ranks do not fit into 64 bits. */
 uint64_t strategy_key(const space *s, const uint32_t *config);

@@ -117,12 +117,13 @@ static void tell(void *state, const uint32_t *config, bool ok, double time_ns)
 
 /* ---- what it promises ---- */
 
-/* One changed parameter counts 0.5 for the next value of its list up to 1 for the other end. */
+/* One changed parameter counts 0.5 for the next value of its list up to 1 for the other end; what does not exist in one
+ * of the two is no difference. */
 static double distance(const local *l, const uint32_t *a, const uint32_t *b)
 {
     double d = 0;
     for (size_t i = 0; i < l->n_params; i++) {
-        if (a[i] == b[i])
+        if (a[i] == b[i] || !space_param_exists(l->space, i, a) || !space_param_exists(l->space, i, b))
             continue;
         double steps = a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
         d += 0.5 + 0.5 * steps / (double)(space_param_at(l->space, i)->n_values - 1);
@@ -223,5 +224,10 @@ static bool ask(void *state, uint32_t *config)
     return true;
 }
 
-const strategy_ops strategy_local = {
-    "local", "changes one parameter of the best so far, guided by what was measured nearby", start, ask, tell, stop};
+const strategy_ops strategy_local = {.name = "local",
+                                     .doc =
+                                         "changes one parameter of the best so far, guided by what was measured nearby",
+                                     .start = start,
+                                     .ask = ask,
+                                     .tell = tell,
+                                     .stop = stop};

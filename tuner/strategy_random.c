@@ -50,4 +50,9 @@ static void tell(void *state, const uint32_t *config, bool ok, double time_ns)
     (void)time_ns;
 }
 
-const strategy_ops strategy_random = {"random", "uniformly at random, each configuration once", start, ask, tell, free};
+const strategy_ops strategy_random = {.name = "random",
+                                      .doc = "uniformly at random, each configuration once",
+                                      .start = start,
+                                      .ask = ask,
+                                      .tell = tell,
+                                      .stop = free};

@@ -13,6 +13,7 @@
 #define HOPELESS 2.0
 /* After so many proposals in a row that all expand to a known text the search is over. */
 #define MAX_REPETITIONS 1000
+#define LATEST 0.15 /* weight of the last result in the pace */
 
 /* ---- budget ---- */
 
@@ -65,20 +66,20 @@ void tune_result_clear(tune_result *r)
  * Takes x over if it is one. */
 static bool is_repetition(search *q, trial *x)
 {
-    const ledger_entry *known = ledger_find(&q->ledger, x->v->hash);
-    if (known) {
-        arms_tell(x->arm, x->config, known->ok, known->time.median);
-        trial_free(x);
-        return true;
-    }
     for (trial *twin = q->pending; twin; twin = twin->next) {
         if (strcmp(twin->v->hash, x->v->hash) != 0)
             continue;
+        x->turn = turns_ask(&q->turns, x->arm, x->config, false);
         x->next = twin->twins;
         twin->twins = x;
         return true;
     }
-    return false;
+    const ledger_entry *known = ledger_find(&q->ledger, x->v->hash);
+    if (known) {
+        turns_answer(&q->turns, turns_ask(&q->turns, x->arm, x->config, false), known->ok, known->time.median);
+        trial_free(x);
+    }
+    return known != NULL;
 }
 
 /* Proposes one configuration. *asked is false when all spaces are exhausted. */
@@ -102,28 +103,43 @@ static kw_code propose(search *q, bool *asked, kw_error *err)
     q->repetitions = 0;
     q->proposed++;
     if (code != KW_OK) {
-        arms_tell(a, x->config, false, 0);
+        turns_answer(&q->turns, turns_ask(&q->turns, a, x->config, false), false, 0);
         code = search_record_expand_error(q, x, &why, err);
         trial_free(x);
         return code;
     }
-    x->c.hopeless_ns = isfinite(q->best_ns) ? HOPELESS * q->best_ns : 0;
+    x->turn = turns_ask(&q->turns, a, x->config, true);
+    x->c.hopeless_ns = isfinite(q->turns.best_ns) ? HOPELESS * q->turns.best_ns : 0;
     search_submit(q, x, CANDIDATE_TARGET);
     return KW_OK;
+}
+
+/* Nothing is asked whose answer would come after the end of the time, by the pace so far. */
+static bool has_time(const search *q)
+{
+    double budget = q->o->budget.seconds, now = search_seconds(q);
+    return budget <= 0 || (now < budget && now + q->pace_s * (double)(evaluator_pending(q->e) + 1) <= budget);
 }
 
 static bool may_propose(const search *q)
 {
     const tune_budget *b = &q->o->budget;
-    return (b->configurations == 0 || q->proposed < b->configurations) &&
-           (b->seconds <= 0 || search_seconds(q) < b->seconds);
+    return (b->configurations == 0 || q->proposed < b->configurations) && has_time(q);
 }
 
-static void tell(trial *x, bool ok, double ns)
+static void answer(search *q, trial *x, bool ok, double ns)
 {
-    arms_tell(x->arm, x->config, ok, ns);
-    for (trial *twin = x->twins; twin; twin = twin->next)
-        arms_tell(twin->arm, twin->config, ok, ns);
+    for (; x; x = x->twins)
+        turns_answer(&q->turns, x->turn, ok, ns);
+}
+
+/* The mean time from one result to the next; the first also waited for drivers. */
+static void keep_pace(search *q)
+{
+    int64_t now = clock_now_ns();
+    double s = q->last_ns ? (double)(now - q->last_ns) / 1e9 : 0;
+    q->pace_s = q->pace_s > 0 ? (1 - LATEST) * q->pace_s + LATEST * s : s;
+    q->last_ns = now;
 }
 
 /* A candidate that was the first to be fast enough for batches is timed again, in batches: the strategy hears only of
@@ -148,7 +164,7 @@ static kw_code take_result(search *q, trial *x, kw_error *err)
         return KW_OK;
     }
     if (entry)
-        tell(x, entry->ok, entry->time.median);
+        answer(q, x, entry->ok, entry->time.median);
     trial_free(x);
     return code;
 }
@@ -160,24 +176,47 @@ static size_t depth(const search *q)
     return alone ? 1 : evaluator_depth(q->e);
 }
 
+/* Asks as long as it may. *timeout_ms: how long to wait then before trying again. */
+static kw_code fill(search *q, bool *more, int64_t *timeout_ms, kw_error *err)
+{
+    *timeout_ms = -1;
+    while (*more && may_propose(q)) {
+        if (!turns_open(&q->turns)) {
+            *timeout_ms = turns_patience_ms(&q->turns);
+            if (*timeout_ms > 0 || !evaluator_is_starved(q->e))
+                break;
+            turns_pass(&q->turns);
+            continue;
+        }
+        kw_code code = propose(q, more, err);
+        if (code != KW_OK)
+            return code;
+    }
+    if (*timeout_ms == 0) /* late, but the device is busy: until something ends */
+        *timeout_ms = -1;
+    return KW_OK;
+}
+
 static kw_code run_search(search *q, kw_error *err)
 {
     bool more = true;
+    turns_start(&q->turns, depth(q));
+    q->turns.best_ns = q->best_ns; /* of what the store knows */
     for (;;) {
-        while (more && may_propose(q) && evaluator_pending(q->e) < depth(q)) {
-            kw_code code = propose(q, &more, err);
-            if (code != KW_OK)
-                return code;
-        }
-        trial *x;
-        kw_code code = search_next(q, &x, err);
+        int64_t timeout_ms;
+        trial *x = NULL;
+        kw_code code = fill(q, &more, &timeout_ms, err);
+        if (code == KW_OK)
+            code = search_next(q, timeout_ms, &x, err);
         if (code != KW_OK)
             return code;
         if (!x) {
-            if (!more || !may_propose(q))
+            if (evaluator_pending(q->e) == 0 && (!more || !may_propose(q)))
                 return KW_OK;
             continue;
         }
+        if (!x->again)
+            keep_pace(q);
         code = take_result(q, x, err);
         if (code != KW_OK)
             return code;
@@ -217,12 +256,19 @@ static kw_code begin(search *q, evaluator *e, store *s, const task *t, const tun
     return code;
 }
 
+static bool asked_to_stop(void *cookie)
+{
+    return evaluator_asked_to_stop(cookie);
+}
+
 static kw_code begin_search(search *q, kw_error *err)
 {
     const tune_options *o = q->o;
+    const space_limits build = {.stopped = asked_to_stop, .cookie = q->e};
     kw_code code =
-        arms_init(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
-                  o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, err);
+        arms_init_within(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
+                         o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, &build,
+                         err);
     if (code != KW_OK)
         return code;
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
@@ -239,6 +285,7 @@ static void end(search *q)
         q->pending = x->next;
         trial_free(x);
     }
+    turns_clear(&q->turns);
     arms_clear(&q->arms);
     ledger_clear(&q->ledger);
     case_source_clear(&q->cases);

@@ -6,10 +6,31 @@
 #include "tuner/rows.h"
 #include "tuner/tune.h"
 
+/* A question to a strategy, until the strategy hears the answer. */
+typedef struct turn {
+    struct turn *next;
+    arm *arm;
+    bool in_flight; /* was sent to the evaluator; others were known at once */
+    bool done, ok;
+    double time_ns;
+    int64_t asked_ns;
+    uint32_t config[];
+} turn;
+
+/* Questions in the order in which they were asked. */
+typedef struct turns {
+    turn *first, *last; /* not told yet */
+    turn *late;         /* passed over, since they kept all others waiting: told when they come */
+    size_t n_in_flight; /* of those from first on, sent to the evaluator */
+    size_t depth;       /* so many may be in flight; fixed for a search */
+    double best_ns;     /* of what was told; INFINITY at first */
+} turns;
+
 /* A configuration on its way through the evaluator. */
 typedef struct trial {
     candidate c;
     arm *arm;
+    turn *turn; /* NULL where no strategy asks */
     variant *v;
     char *config_json;
     struct trial *next;  /* in search.pending, or the next twin */
@@ -27,6 +48,7 @@ typedef struct search {
     rows rows;
     arms arms;
     ledger ledger;
+    turns turns;
     case_source cases;
     variant *trusted;
     double best_ns;
@@ -42,6 +64,8 @@ typedef struct search {
     bool knows_seconds;                    /* which were kept, and need not be guessed */
     double kept_seconds;                   /* search_seconds when they were last kept */
     int64_t start_ns;
+    double pace_s;        /* from one result to the next, recently; 0: not known yet */
+    int64_t last_ns;      /* when the latest came */
     uint32_t *config; /* scratch */
 } search;
 
@@ -50,8 +74,9 @@ const template *search_fallback(const tune_options *o); /* NULL if there is none
 trial *trial_new(arm *a, const template *p, const uint32_t *config);
 void trial_free(trial *x); /* with its twins */
 void search_submit(search *q, trial *x, candidate_kind kind);
-/* Takes one finished trial out of the evaluator. KW_OK with *got NULL when none is pending. */
-kw_code search_next(search *q, trial **got, kw_error *err);
+/* Takes one finished trial out of the evaluator. KW_OK with *got NULL when none is pending, or none came within
+ * `timeout_ms` (-1: for ever). */
+kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err);
 /* Submits one trial and waits for it; nothing else is pending. */
 kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err);
 /* Stores the outcome and counts it. */
@@ -64,6 +89,20 @@ bool search_other_method(const search *q, const char *method);
 void search_note(search *q, const measurement *m);
 void search_report(search *q, const measurement *m, bool reused, const char *purpose);
 double search_seconds(const search *q); /* spent on this shape, earlier runs included */
+
+/* tune_turns.c: what a strategy proposes next follows from what it was told. So that parallel work does not decide
+ * it by the order of its ends, answers are told in the order of the questions, and each as late as possible: before
+ * the question that is `depth` ones in flight behind it. */
+void turns_start(turns *ts, size_t depth);
+void turns_clear(turns *ts);
+turn *turns_ask(turns *ts, arm *a, const uint32_t *config, bool in_flight);
+void turns_answer(turns *ts, turn *t, bool ok, double time_ns);
+/* Tells what is due. May another question be asked? */
+bool turns_open(turns *ts);
+/* Closed: how long until the question that is waited for counts as late, in ms; 0: it is. */
+int64_t turns_patience_ms(const turns *ts);
+/* Passes over the question that is waited for. */
+void turns_pass(turns *ts);
 
 /* tune_reuse.c: what the store knows is told to the strategies, and counts against the budget. */
 kw_code search_reuse(search *q, kw_error *err);

@@ -35,7 +35,7 @@ static bool reuse_row(const measurement *m, void *cookie)
     }
     kw_error ignored;
     json *j = json_parse(m->config, strlen(m->config), "store", 1, 1, &ignored);
-    bool current = j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK &&
+    bool current = j && template_config_recall(a->template, j, q->config) &&
                    (ledger_find(&q->ledger, m->source_hash) || still_current(q, a->template, q->config, m));
     json_free(j);
     if (!current)
@@ -60,7 +60,7 @@ static void tell_known(search *q)
         arm *a = arms_find(&q->arms, e->template_name);
         kw_error ignored;
         json *j = json_parse(e->config, strlen(e->config), "store", 1, 1, &ignored);
-        if (a && j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK)
+        if (a && j && template_config_recall(a->template, j, q->config))
             arms_known(a, q->config, e->ok, e->time.median);
         json_free(j);
     }

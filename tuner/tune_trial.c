@@ -139,9 +139,9 @@ static void judge(const search *q, trial *x)
     r->detail = strb_take(&text);
 }
 
-kw_code search_next(search *q, trial **got, kw_error *err)
+kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err)
 {
-    candidate *c = evaluator_next(q->e, err);
+    candidate *c = evaluator_next_within(q->e, timeout_ms, err);
     *got = c ? c->cookie : NULL;
     if (!c)
         return err->code;
@@ -159,7 +159,7 @@ kw_code search_next(search *q, trial **got, kw_error *err)
 kw_code search_run_alone(search *q, trial *x, candidate_kind kind, kw_error *err)
 {
     search_submit(q, x, kind);
-    return search_next(q, &x, err);
+    return search_next(q, -1, &x, err);
 }
 
 /* ---- records ---- */

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTENDERS 4
+/* Those that the luck of a first measurement may have kept from the front. A list of so many goes down to two or three
+ * soon: who is behind the leader with the whole interval is out. */
+#define CONTENDERS 6
 #define CONTENDER_SHARE 1.05
+#define MOST_SHARE 1.10 /* on a noisy device */
+#define ROWS_TO_JUDGE 2
 #define RETIME_ROWS 3
 #define RETIME_PASSES 16
 
@@ -18,7 +22,7 @@ trial *search_trial_of_entry(search *q, const ledger_entry *entry)
     kw_error ignored;
     json *j = a ? json_parse(entry->config, strlen(entry->config), "store", 1, 1, &ignored) : NULL;
     trial *x = NULL;
-    if (j && template_config_from_json(a->template, j, q->config, &ignored) == KW_OK) {
+    if (j && template_config_recall(a->template, j, q->config)) {
         x = trial_new(a, a->template, q->config);
         if (variant_expand(a->template, &q->o->types, x->config, q->shape, &x->v, &ignored) != KW_OK) {
             trial_free(x);
@@ -39,20 +43,37 @@ static kw_code retime(search *q, trial *x, kw_error *err)
     return code;
 }
 
+static double contender_share(const search *q)
+{
+    const ledger_entry *leader = ledger_fastest(&q->ledger, NULL, NULL);
+    double share = leader && 1 + leader->noise > CONTENDER_SHARE ? 1 + leader->noise : CONTENDER_SHARE;
+    return share < MOST_SHARE ? share : MOST_SHARE;
+}
+
+/* Is another row of a contender of use? */
+static bool is_needed(const search *q, const ledger_entry *entry, size_t n_contenders)
+{
+    if (!entry->ok)
+        return false;
+    if (n_contenders == 1)
+        return search_other_method(q, entry->method);
+    bool is_behind = entry->n_rows >= ROWS_TO_JUDGE && entry->time.lo > ledger_fastest(&q->ledger, NULL, NULL)->time.hi;
+    return entry->n_rows <= RETIME_ROWS && !is_behind;
+}
+
 /* The present contenders, round by round, so that drift meets them all alike. *n_timed: how many rows that made. */
 static kw_code retime_once(search *q, size_t *n_timed, kw_error *err)
 {
     const ledger_entry *close[CONTENDERS];
     char hashes[CONTENDERS][HASH_HEX_SIZE];
-    size_t n = ledger_contenders(&q->ledger, CONTENDER_SHARE, close, CONTENDERS);
+    size_t n = ledger_contenders(&q->ledger, contender_share(q), close, CONTENDERS);
     *n_timed = 0;
     for (size_t i = 0; i < n; i++)
         memcpy(hashes[i], close[i]->source_hash, HASH_HEX_SIZE);
     for (size_t round = 0; round < RETIME_ROWS; round++) {
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
-            bool needed = n > 1 ? entry->n_rows <= RETIME_ROWS : search_other_method(q, entry->method);
-            trial *x = entry->ok && needed ? search_trial_of_entry(q, entry) : NULL;
+            trial *x = is_needed(q, entry, n) ? search_trial_of_entry(q, entry) : NULL;
             kw_code code = x ? retime(q, x, err) : KW_OK;
             if (code != KW_OK)
                 return code;
@@ -243,7 +264,7 @@ static void describe_winner(search *q, const ledger_entry *w, tune_result *out)
     out->noise = probe_noise_of(q->o->probe, w->time.median);
 }
 
-static kw_code nothing_found(const search *q, kw_error *err)
+static kw_code nothing_found(search *q, kw_error *err)
 {
     size_t most = OUTCOME_OK;
     for (size_t i = 1; i < OUTCOME_COUNT; i++)
@@ -253,7 +274,8 @@ static kw_code nothing_found(const search *q, kw_error *err)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
     const ledger_entry *f = q->trusted ? ledger_find(&q->ledger, q->trusted->hash) : NULL;
     const bool suspect = most == OUTCOME_WRONG && f && !f->ok && f->outcome == OUTCOME_WRONG;
-    const unsigned long long all = q->measured + q->reused, n = q->failures[most];
+    const bool counted = suspect && !arms_find(&q->arms, f->template_name); /* it was not searched */
+    const unsigned long long all = q->measured + q->reused, n = q->failures[most] - counted;
     return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s%s, such as: %s", all, n,
                         outcome_name((outcome)most),
                         suspect ? ", the fallback template too, so that the task's reference is suspect" : "",

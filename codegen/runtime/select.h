@@ -1,10 +1,10 @@
 /* What every dispatch header shares: results, devices, lookup, launch plans. Needs no OpenCL.
  * This text is put into each header as it stands; any change that is not only a comment changes KW_SHARED_VERSION. */
-#if defined(KW_SHARED_VERSION) && KW_SHARED_VERSION != 1
+#if defined(KW_SHARED_VERSION) && KW_SHARED_VERSION != 2
 #error "dispatch headers of different versions in one translation unit: emit them with the same Kernwright"
 #endif
 #ifndef KW_SHARED_VERSION
-#define KW_SHARED_VERSION 1
+#define KW_SHARED_VERSION 2
 
 #include <stddef.h>
 #include <stdint.h>
@@ -111,6 +111,7 @@ typedef struct kw_device {
     char key[KW_DEVICE_KEY_SIZE];              /* vendor/arch/name/units */
     uint64_t key_hash, arch_hash, vendor_hash; /* of the whole key, of vendor/arch, of vendor */
     int64_t units;                             /* compute units, from the key */
+    int wish_of, wish; /* the header whose create was told what to run, and the variant + 1; 0: nobody was */
     kw_limits limits;
 } kw_device;
 
@@ -181,6 +182,7 @@ typedef struct kw_known_device {
     uint64_t key_hash, arch_hash, vendor_hash;
     int64_t units;
     int default_variant; /* -1: the header's */
+    int tree;            /* -1: none */
 } kw_known_device;
 
 static inline int64_t kw_units_apart(const kw_known_device *known, const kw_device *device)
@@ -188,14 +190,25 @@ static inline int64_t kw_units_apart(const kw_known_device *known, const kw_devi
     return known->units > device->units ? known->units - device->units : device->units - known->units;
 }
 
-/* The known device whose measurements serve `device` best; -1 if there is none of its vendor. */
-static inline int kw_device_match(const kw_known_device *known, int n, const kw_device *device, kw_match *match)
+/* Finishes the hash of a row: the index into a table of 2^bits entries. */
+static inline size_t kw_hash_slot(uint64_t h, unsigned bits)
 {
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return (size_t)(h >> (64u - bits));
+}
+
+/* The known device whose measurements serve `device` best; -1 if there is none of its vendor. `index` has 2^bits
+ * entries: devices by the hash of their key, number + 1; 0 is empty. */
+static inline int kw_device_match(const kw_known_device *known, int n, const uint16_t *index, unsigned bits,
+                                  const kw_device *device, kw_match *match)
+{
+    size_t slot = kw_hash_slot(device->key_hash, bits);
     int i, best = -1;
     *match = KW_MATCH_EXACT;
-    for (i = 0; i < n; i++)
-        if (known[i].key_hash == device->key_hash)
-            return i;
+    for (; index[slot]; slot = (slot + 1) & (((size_t)1 << bits) - 1))
+        if (known[index[slot] - 1].key_hash == device->key_hash)
+            return (int)index[slot] - 1;
     *match = KW_MATCH_DEFAULT;
     for (i = 0; i < n; i++) {
         kw_match m;
@@ -209,14 +222,6 @@ static inline int kw_device_match(const kw_known_device *known, int n, const kw_
         }
     }
     return best;
-}
-
-/* Finishes the hash of a row: the index into a table of 2^bits entries. */
-static inline size_t kw_hash_slot(uint64_t h, unsigned bits)
-{
-    h ^= h >> 32;
-    h *= UINT64_C(0xd6e8feb86659fd93);
-    return (size_t)(h >> (64u - bits));
 }
 
 /* ---- plans: what a call launches, in integers ---- */

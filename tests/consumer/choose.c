@@ -79,29 +79,34 @@ static void nearest(void)
 {
     static const char *const names[] = {"v/a/x/10", "v/a/y/40", "v/b/z/41", "w/a/x/5"};
     kw_known_device known[4];
+    uint16_t index[16] = {0};
     kw_match match;
     kw_device d;
     int i;
     for (i = 0; i < 4; i++) {
+        size_t slot;
         d = device_of(names[i], NULL);
         known[i].key_hash = d.key_hash;
         known[i].arch_hash = d.arch_hash;
         known[i].vendor_hash = d.vendor_hash;
         known[i].units = d.units;
-        known[i].default_variant = -1;
+        known[i].default_variant = known[i].tree = -1;
+        for (slot = kw_hash_slot(d.key_hash, 4); index[slot]; slot = (slot + 1) & 15)
+            ;
+        index[slot] = (uint16_t)(i + 1);
     }
     d = device_of("v/a/new/24", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == 0 && match == KW_MATCH_ARCH);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == 0 && match == KW_MATCH_ARCH);
     d = device_of("v/a/new/26", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == 1 && match == KW_MATCH_ARCH);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == 1 && match == KW_MATCH_ARCH);
     d = device_of("v/a/new/25", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == 0 && match == KW_MATCH_ARCH);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == 0 && match == KW_MATCH_ARCH);
     d = device_of("v/c/new/1000", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == 2 && match == KW_MATCH_VENDOR);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == 2 && match == KW_MATCH_VENDOR);
     d = device_of("v/a/y/40", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == 1 && match == KW_MATCH_EXACT);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == 1 && match == KW_MATCH_EXACT);
     d = device_of("u/a/y/40", NULL);
-    CHECK(kw_device_match(known, 4, &d, &match) == -1 && match == KW_MATCH_DEFAULT);
+    CHECK(kw_device_match(known, 4, index, 4, &d, &match) == -1 && match == KW_MATCH_DEFAULT);
 }
 
 static int int_arg(const kw_launch *l, int i)

@@ -1,6 +1,8 @@
 /* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by
  * hand so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
+#include "base/counter_rng.h"
 #include "base/fs.h"
+#include "codegen/features.h"
 #include "tests/support_header.h"
 
 #include <stdio.h>
@@ -57,6 +59,141 @@ static void write_plain(const char *folder, const char *task_name, const char *n
     support_row(&s, support_device(&s, key, NULL, -1), shape, chosen, 1.0f);
     (void)snprintf(name, sizeof name, "kw_%s.h", task_name);
     support_write(&s, folder, name);
+    support_end(&s);
+}
+
+/* ---- trees ---- */
+
+enum { TREE_LINES = 4000, TREE_NODES = HEADER_TREE_LEAVES - 1 };
+
+/* Dims around powers of two, small ones, multiples of 8, and 0. */
+static int64_t draw_dim(uint64_t *counter)
+{
+    const uint64_t r = counter_rng_u64(11, 1, (*counter)++);
+    const int64_t power = INT64_C(1) << (r >> 8) % 14;
+    switch (r % 4) {
+    case 0:
+        return power;
+    case 1:
+        return power + 1 - (int64_t)((r >> 32) % 3);
+    case 2:
+        return (int64_t)((r >> 32) % 8192) & ~INT64_C(7);
+    default:
+        return 1 + (int64_t)((r >> 32) % (uint64_t)power);
+    }
+}
+
+/* As many nodes as there may be, each with a feature and a value that occurs. */
+static void draw_tree(const support_model *s, header_tree *t, uint64_t *counter)
+{
+    shape_features f;
+    features_of_task(s->task, &f);
+    *t = (header_tree){.n_nodes = TREE_NODES, .n_leaves = TREE_NODES + 1};
+    t->nodes = mem_calloc(t->n_nodes, sizeof *t->nodes);
+    t->leaves = mem_calloc(t->n_leaves, sizeof *t->leaves);
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const int64_t dims[TASK_MAX_DIMS] = {draw_dim(counter), draw_dim(counter), draw_dim(counter)};
+        int32_t values[FEATURES_MAX];
+        features_compute(&f, dims, values);
+        t->nodes[i].feature = (int)(i % f.n);
+        t->nodes[i].at_most = values[i % f.n];
+        for (size_t c = 0; c < 2; c++) {
+            const size_t child = 2 * i + 1 + c;
+            t->nodes[i].next[c] = child < t->n_nodes ? (int)child : ~(int)(child - t->n_nodes);
+        }
+    }
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++) {
+            t->leaves[i].variants[k] = k == 3 ? -1 : (int)(1 + (i + k) % 3);
+            t->leaves[i].expected_regret[k] = 1.0f + 0.001f * (float)(i + 50 * k);
+        }
+}
+
+/* What the tree says, by walking it: the first of the leaf that takes the shape. */
+static void answer_of_tree(const support_model *s, const header_tree *t, const task_shape *shape, int *variant,
+                           int *regret)
+{
+    shape_features f;
+    int32_t values[FEATURES_MAX];
+    int at = t->n_nodes > 0 ? 0 : ~0;
+    *variant = -1;
+    for (size_t i = 0; i < s->task->n_dims; i++)
+        if (shape->dims[i] < t->low[i] || shape->dims[i] > t->high[i])
+            return;
+    features_of_task(s->task, &f);
+    features_compute(&f, shape->dims, values);
+    while (at >= 0)
+        at = t->nodes[at].next[values[t->nodes[at].feature] > t->nodes[at].at_most];
+    const header_leaf *leaf = &t->leaves[~at];
+    for (size_t k = 0; k < HEADER_TREE_RANKED && *variant < 0; k++)
+        if (leaf->variants[k] >= 0 && variant_fits(s->variants[leaf->variants[k]], shape, NULL, NULL)) {
+            *variant = leaf->variants[k];
+            *regret = (int)((double)leaf->expected_regret[k] * 1000 + 0.5);
+        }
+}
+
+static void write_answers(const support_model *s, const char *folder, const task_shape *exact, uint64_t *counter)
+{
+    strb text = STRB_INIT;
+    for (int i = 0; i < TREE_LINES; i++) {
+        const size_t device = (size_t)i % 2;
+        task_shape shape = {.dims = {draw_dim(counter), draw_dim(counter), draw_dim(counter)}};
+        int layer = 1, variant, regret = 0;
+        if (shape.dims[0] == 0 || shape.dims[1] == 0)
+            shape.dims[0] = shape.dims[1] = 1;
+        if (i == 0)
+            shape = *exact;
+        answer_of_tree(s, s->devices[device].tree, &shape, &variant, &regret);
+        if (i == 0) {
+            layer = 0;
+            variant = 2;
+            regret = 1000;
+        } else if (variant < 0) {
+            layer = 2;
+            variant = 0;
+        }
+        strb_printf(&text, "%s %lld %lld %lld %d %d %d\n", s->devices[device].key, (long long)shape.dims[0],
+                    (long long)shape.dims[1], (long long)shape.dims[2], layer, variant, regret);
+    }
+    char *path = fs_join(folder, "trees.txt");
+    if (fs_write(path, text.data, text.length, NULL) != KW_OK)
+        exit(1);
+    free(path);
+    strb_clear(&text);
+}
+
+/* A device with a tree of every feature, one whose tree is a single leaf; of the variants one asks for multiples of 4.
+ */
+static void write_trees(const char *folder)
+{
+    support_model s;
+    header_tree trees[2] = {0};
+    uint64_t counter = 0;
+    support_begin(&s, "gemm", NULL, "tree_");
+    size_t tiled = support_template(&s, "templates/gemm_tiled.cl");
+    support_variant(&s, support_template(&s, "templates/gemm_naive.cl"), "LX=16 LY=4", NULL, NULL);
+    support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4", NULL, NULL);
+    support_variant(&s, tiled, "TM=32 TN=32 TK=16 RM=4 RN=2 LM=4 VGA=4", NULL, NULL);
+    support_variant(&s, tiled, "TM=64 TN=64 TK=16 RM=4 RN=4 LM=4", NULL, NULL);
+    draw_tree(&s, &trees[0], &counter);
+    trees[1] = (header_tree){.leaves = mem_calloc(1, sizeof(header_leaf)), .n_leaves = 1};
+    trees[1].leaves[0] = (header_leaf){{3, 1, -1, -1}, {1.05f, 1.25f, 0, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        trees[0].high[i] = 8192;
+        trees[1].low[i] = 2;
+        trees[1].high[i] = 4096;
+    }
+    support_row(&s, support_device(&s, "v/a/x/10", NULL, -1), "M=96,N=80,K=64", 2, 1.0f);
+    support_device(&s, "v/b/y/20", NULL, -1);
+    const task_shape exact = {.dims = {96, 80, 64}};
+    for (int i = 0; i < 2; i++)
+        s.devices[i].tree = &trees[i];
+    support_write(&s, folder, "tree_gemm.h");
+    write_answers(&s, folder, &exact, &counter);
+    for (int i = 0; i < 2; i++) {
+        free(trees[i].nodes);
+        free(trees[i].leaves);
+    }
     support_end(&s);
 }
 
@@ -190,6 +327,7 @@ int main(int argc, char **argv)
     const char *folder = argv[1], *key = argv[2];
     write_gemm(folder, key);
     write_other_gemm(folder);
+    write_trees(folder);
     write_plain(folder, "saxpy", "templates/saxpy_naive.cl", "templates/saxpy_vec.cl", "", key, "N=1024");
     write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key,
                 "N=4096");

@@ -1,0 +1,402 @@
+#include "tuner/tree.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 8
+#define LEAST_GAIN 1e-9 /* of a node's cost: below is rounding */
+
+typedef struct node {
+    int feature; /* -1: leaf */
+    int32_t at_most;
+    size_t next[2];
+    size_t leaf;   /* number, when it is one */
+    double cost;   /* of its shapes when run by their best variant */
+    double weight; /* of its shapes */
+    double *sum;   /* per member of the portfolio: its ratios, weighted */
+    double *mean;  /* per member: its mean ratio, shrunk */
+} node;
+
+struct tree {
+    const cost_table *m;
+    const shape_features *f;
+    portfolio p;
+    node *nodes;
+    size_t n_nodes, capacity;
+    size_t *leaves; /* their nodes */
+    size_t n_leaves;
+    double mean_weight; /* of a shape */
+    int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS];
+};
+
+typedef struct sample {
+    size_t shape;
+    int32_t value; /* of the feature that is looked at */
+} sample;
+
+/* The work of one fit. */
+typedef struct grower {
+    tree *t;
+    const int32_t *values; /* [shape * n features + feature] */
+    sample *samples;       /* a node has a range of these */
+    double *before, *all;  /* sums per member, while a feature is scanned */
+} grower;
+
+typedef struct split {
+    int feature;
+    int32_t at_most;
+    double cost;
+} split;
+
+static double ratio_of(const tree *t, size_t shape, size_t member)
+{
+    return t->m->ratio[shape * t->m->n_variants + t->p.variants[member]];
+}
+
+static double weight_of(const tree *t, size_t shape)
+{
+    return t->m->shapes[shape].weight;
+}
+
+static double least(const double *costs, size_t n)
+{
+    double best = INFINITY;
+    for (size_t k = 0; k < n; k++)
+        best = fmin(best, costs[k]);
+    return best;
+}
+
+/* ---- splitting ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const sample *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return (x->shape > y->shape) - (x->shape < y->shape);
+}
+
+static void sort_by(grower *g, size_t first, size_t n, size_t feature)
+{
+    for (size_t i = first; i < first + n; i++)
+        g->samples[i].value = g->values[g->samples[i].shape * g->t->f->n + feature];
+    qsort(g->samples + first, n, sizeof *g->samples, by_value);
+}
+
+/* At least `low` and below `high`. */
+static int32_t middle(int32_t low, int32_t high)
+{
+    return low + (high - low) / 2;
+}
+
+/* Tries all places of one feature. */
+static void scan_feature(grower *g, size_t first, size_t n, size_t feature, split *best)
+{
+    const size_t members = g->t->p.n;
+    sort_by(g, first, n, feature);
+    memset(g->before, 0, members * sizeof *g->before);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const sample *x = &g->samples[first + i];
+        double left = INFINITY, right = INFINITY;
+        for (size_t k = 0; k < members; k++) {
+            g->before[k] += weight_of(g->t, x->shape) * ratio_of(g->t, x->shape, k);
+            left = fmin(left, g->before[k]);
+            right = fmin(right, g->all[k] - g->before[k]);
+        }
+        if (x[1].value == x->value || left + right >= best->cost)
+            continue;
+        *best = (split){(int)feature, middle(x->value, x[1].value), left + right};
+    }
+}
+
+static split find_split(grower *g, size_t first, size_t n, double cost)
+{
+    split best = {-1, 0, cost * (1 - LEAST_GAIN)};
+    memset(g->all, 0, g->t->p.n * sizeof *g->all);
+    for (size_t i = first; i < first + n; i++)
+        for (size_t k = 0; k < g->t->p.n; k++)
+            g->all[k] += weight_of(g->t, g->samples[i].shape) * ratio_of(g->t, g->samples[i].shape, k);
+    for (size_t i = 0; i < g->t->f->n; i++)
+        scan_feature(g, first, n, i, &best);
+    return best;
+}
+
+/* ---- growing ---- */
+
+static size_t add_node(grower *g, size_t first, size_t n)
+{
+    tree *t = g->t;
+    t->nodes = mem_grow(t->nodes, &t->capacity, t->n_nodes + 1, sizeof *t->nodes);
+    node *x = &t->nodes[t->n_nodes];
+    *x = (node){.feature = -1};
+    x->sum = mem_calloc(t->p.n + 1, sizeof *x->sum);
+    x->mean = mem_calloc(t->p.n + 1, sizeof *x->mean);
+    for (size_t i = first; i < first + n; i++) {
+        const size_t shape = g->samples[i].shape;
+        x->weight += weight_of(t, shape);
+        for (size_t k = 0; k < t->p.n; k++)
+            x->sum[k] += weight_of(t, shape) * ratio_of(t, shape, k);
+    }
+    x->cost = n > 0 ? least(x->sum, t->p.n) : 0;
+    return t->n_nodes++;
+}
+
+static void grow(grower *g, size_t at, size_t first, size_t n, int depth)
+{
+    if (n < 2 || depth == MAX_DEPTH)
+        return;
+    const split s = find_split(g, first, n, g->t->nodes[at].cost);
+    if (s.feature < 0)
+        return;
+    sort_by(g, first, n, (size_t)s.feature);
+    size_t n_first = 0;
+    while (n_first < n && g->samples[first + n_first].value <= s.at_most)
+        n_first++;
+    const size_t a = add_node(g, first, n_first), b = add_node(g, first + n_first, n - n_first);
+    g->t->nodes[at].feature = s.feature;
+    g->t->nodes[at].at_most = s.at_most;
+    g->t->nodes[at].next[0] = a;
+    g->t->nodes[at].next[1] = b;
+    grow(g, a, first, n_first, depth + 1);
+    grow(g, b, first + n_first, n - n_first, depth + 1);
+}
+
+/* Cost of the best pruned subtree, leaves at their price included. */
+static double prune(tree *t, size_t at, double price)
+{
+    node *x = &t->nodes[at];
+    if (x->feature < 0)
+        return x->cost + price;
+    const double below = prune(t, x->next[0], price) + prune(t, x->next[1], price);
+    if (below < (x->cost + price) * (1 - LEAST_GAIN))
+        return below;
+    x->feature = -1;
+    return x->cost + price;
+}
+
+static size_t count_leaves(const tree *t, size_t at)
+{
+    const node *x = &t->nodes[at];
+    return x->feature < 0 ? 1 : count_leaves(t, x->next[0]) + count_leaves(t, x->next[1]);
+}
+
+/* Leaves that are not worth their price go; more of them if a header could not take the rest. */
+static void prune_all(tree *t, double price)
+{
+    (void)prune(t, 0, price * t->mean_weight);
+    while (count_leaves(t, 0) > HEADER_TREE_LEAVES) {
+        price = 1.5 * price + 0.01;
+        (void)prune(t, 0, price * t->mean_weight);
+    }
+}
+
+static void number_leaves(tree *t, size_t at)
+{
+    node *x = &t->nodes[at];
+    if (x->feature >= 0) {
+        number_leaves(t, x->next[0]);
+        number_leaves(t, x->next[1]);
+        return;
+    }
+    x->leaf = t->n_leaves;
+    t->leaves[t->n_leaves++] = at;
+}
+
+/* Means, each shrunk towards its parent's: `prior` is the weight of that. */
+static void shrink(tree *t, size_t at, double prior, const double *parent)
+{
+    node *x = &t->nodes[at];
+    const double own = parent ? prior : 0;
+    for (size_t k = 0; k < t->p.n; k++)
+        x->mean[k] = x->weight + own > 0 ? (x->sum[k] + own * (parent ? parent[k] : 0)) / (x->weight + own) : 1;
+    for (int c = 0; c < 2 && x->feature >= 0; c++)
+        shrink(t, x->next[c], prior, x->mean);
+}
+
+/* ---- the reach ---- */
+
+static void find_bounds(tree *t, const sample *samples, size_t n)
+{
+    for (size_t d = 0; d < t->m->task->n_dims; d++) {
+        int64_t low = INT64_MAX, high = 0;
+        for (size_t i = 0; i < n; i++) {
+            const int64_t x = t->m->shapes[samples[i].shape].dims[d];
+            low = x < low ? x : low;
+            high = x > high ? x : high;
+        }
+        t->low[d] = low == INT64_MAX ? 0 : (low + TREE_REACH - 1) / TREE_REACH;
+        t->high[d] = high > INT64_MAX / TREE_REACH ? INT64_MAX : high * TREE_REACH;
+    }
+}
+
+/* ---- entry points ---- */
+
+static int32_t *all_values(const cost_table *m, const shape_features *f)
+{
+    int32_t *values = mem_calloc(m->n_shapes * f->n + 1, sizeof *values);
+    for (size_t i = 0; i < m->n_shapes; i++)
+        features_compute(f, m->shapes[i].dims, &values[i * f->n]);
+    return values;
+}
+
+tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used)
+{
+    tree *t = mem_calloc(1, sizeof *t);
+    *t = (tree){.m = m, .f = f, .p = *p};
+    int32_t *values = all_values(m, f);
+    grower g = {.t = t, .values = values};
+    g.samples = mem_calloc(m->n_shapes + 1, sizeof *g.samples);
+    g.before = mem_calloc(p->n + 1, sizeof *g.before);
+    g.all = mem_calloc(p->n + 1, sizeof *g.all);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_shapes; i++)
+        if (!used || used[i]) {
+            g.samples[n++].shape = i;
+            t->mean_weight += m->shapes[i].weight;
+        }
+    t->mean_weight /= n > 0 ? (double)n : 1;
+    find_bounds(t, g.samples, n);
+    grow(&g, add_node(&g, 0, n), 0, n, 0);
+    t->leaves = mem_calloc(t->n_nodes, sizeof *t->leaves);
+    free(g.samples);
+    free(g.before);
+    free(g.all);
+    free(values);
+    return t;
+}
+
+void tree_settle(tree *t, tree_settings settings)
+{
+    prune_all(t, settings.leaf_price);
+    t->n_leaves = 0;
+    number_leaves(t, 0);
+    shrink(t, 0, settings.prior * t->mean_weight, NULL);
+}
+
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings)
+{
+    tree *t = tree_grow(m, f, p, used);
+    tree_settle(t, settings);
+    return t;
+}
+
+void tree_free(tree *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        free(t->nodes[i].sum);
+        free(t->nodes[i].mean);
+    }
+    free(t->nodes);
+    free(t->leaves);
+    free(t);
+}
+
+size_t tree_leaf(const tree *t, const int64_t *dims)
+{
+    int32_t values[FEATURES_MAX];
+    size_t at = 0;
+    features_compute(t->f, dims, values);
+    while (t->nodes[at].feature >= 0)
+        at = t->nodes[at].next[values[t->nodes[at].feature] > t->nodes[at].at_most];
+    return t->nodes[at].leaf;
+}
+
+size_t tree_leaves(const tree *t)
+{
+    return t->n_leaves;
+}
+
+/* The member that a leaf puts at this place, from 0; of equals the first. */
+static size_t ranked(const tree *t, size_t leaf, size_t place)
+{
+    const double *mean = t->nodes[t->leaves[leaf]].mean;
+    for (size_t k = 0; k < t->p.n; k++) {
+        size_t before = 0;
+        for (size_t i = 0; i < t->p.n; i++)
+            before += mean[i] < mean[k] || (mean[i] == mean[k] && i < k);
+        if (before == place)
+            return k;
+    }
+    return 0;
+}
+
+size_t tree_variant(const tree *t, const int64_t *dims, size_t place)
+{
+    for (size_t i = 0; i < t->m->task->n_dims; i++)
+        if (t->m->task->dims[i].is_key && (dims[i] < t->low[i] || dims[i] > t->high[i]))
+            return SIZE_MAX;
+    if (place >= t->p.n || place >= HEADER_TREE_RANKED)
+        return SIZE_MAX;
+    return t->p.variants[ranked(t, tree_leaf(t, dims), place)];
+}
+
+double tree_ratio(const tree *t, size_t shape)
+{
+    const size_t leaf = tree_leaf(t, t->m->shapes[shape].dims);
+    for (size_t place = 0; place < t->p.n && place < HEADER_TREE_RANKED; place++) {
+        const size_t k = ranked(t, leaf, place);
+        if (costs_runs(t->m, shape, t->p.variants[k]))
+            return ratio_of(t, shape, k);
+    }
+    return COSTS_MAX_RATIO;
+}
+
+/* ---- for the header ---- */
+
+static void export_leaf(const tree *t, size_t i, double regret, header_leaf *out)
+{
+    const double *mean = t->nodes[t->leaves[i]].mean;
+    for (size_t place = 0; place < HEADER_TREE_RANKED; place++) {
+        out->variants[place] = -1;
+        if (place >= t->p.n)
+            continue;
+        const size_t k = ranked(t, i, place);
+        out->variants[place] = (int)t->p.variants[k];
+        /* What is expected of the first, and as much worse as the others were. */
+        out->expected_regret[place] = (float)(regret * mean[k] / mean[ranked(t, i, 0)]);
+    }
+}
+
+void tree_export(const tree *t, const double *leaf_regret, header_tree *out)
+{
+    int *number = mem_calloc(t->n_nodes + 1, sizeof *number);
+    size_t n = 0;
+    *out = (header_tree){.n_leaves = t->n_leaves};
+    for (size_t i = 0; i < t->n_nodes; i++)
+        number[i] = -1;
+    out->nodes = mem_calloc(t->n_nodes + 1, sizeof *out->nodes);
+    out->leaves = mem_calloc(t->n_leaves + 1, sizeof *out->leaves);
+    /* Parents stand before their children; what was pruned is reached by nobody. */
+    bool *reached = mem_calloc(t->n_nodes + 1, sizeof *reached);
+    reached[0] = true;
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        if (!reached[i] || t->nodes[i].feature < 0)
+            continue;
+        reached[t->nodes[i].next[0]] = reached[t->nodes[i].next[1]] = true;
+        number[i] = (int)n++;
+    }
+    for (size_t i = 0; i < t->n_nodes; i++) {
+        const node *x = &t->nodes[i];
+        if (number[i] < 0)
+            continue;
+        header_node *h = &out->nodes[number[i]];
+        h->feature = x->feature;
+        h->at_most = x->at_most;
+        for (int k = 0; k < 2; k++) {
+            const size_t child = x->next[k];
+            h->next[k] = number[child] >= 0 ? number[child] : ~(int)t->nodes[child].leaf;
+        }
+    }
+    out->n_nodes = n;
+    for (size_t i = 0; i < t->n_leaves; i++)
+        export_leaf(t, i, leaf_regret[i], &out->leaves[i]);
+    memcpy(out->low, t->low, sizeof out->low);
+    memcpy(out->high, t->high, sizeof out->high);
+    free(number);
+    free(reached);
+}

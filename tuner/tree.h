@@ -1,0 +1,60 @@
+/* A decision tree over shapes, fitted to measured times: what a header asks for shapes that no row answers. */
+#ifndef KERNWRIGHT_TUNER_TREE_H
+#define KERNWRIGHT_TUNER_TREE_H
+
+#include "codegen/features.h"
+#include "codegen/header.h"
+#include "tuner/costs.h"
+#include "tuner/portfolio.h"
+
+/* How much a tree may say of its data. Both numbers are chosen by cross-validation. */
+typedef struct tree_settings {
+    double leaf_price; /* a split must lower the summed ratios by this share of the mean weight, per leaf */
+    double prior;      /* so many mean shapes' worth does the parent's opinion of a variant count in a leaf */
+} tree_settings;
+
+typedef struct tree tree;
+
+/* Fits to the shapes of `used` (NULL: all) with the variants of `p`. Splits greedily, each time where the summed ratio
+ * of time to best of the two halves, each run by its best variant, is least: not labels but costs decide. Then leaves
+ * that are not worth their price go, bottom up (cost-complexity pruning: L. Breiman, J. Friedman, R. Olshen, C. Stone,
+ * Classification and Regression Trees, 1984). A leaf ranks the variants by their mean ratio over its shapes, shrunk
+ * towards its parent's. */
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings);
+/* The two halves of it: all splits, then what `settings` leave of them. Settling again is possible at a higher price. */
+tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used);
+void tree_settle(tree *t, tree_settings settings);
+void tree_free(tree *t); /* NULL is fine */
+
+size_t tree_leaf(const tree *t, const int64_t *dims); /* 0 to tree_leaves - 1 */
+size_t tree_leaves(const tree *t);
+/* Which variant (column of the matrix) the tree puts at this place for a shape, from 0; SIZE_MAX: no more, or the shape
+ * is out of reach. */
+size_t tree_variant(const tree *t, const int64_t *dims, size_t place);
+/* The ratio that the tree's choice would have on a shape of the matrix: the first of the leaf that runs it. */
+double tree_ratio(const tree *t, size_t shape);
+
+/* The tree as a header wants it, its bounds too (TREE_REACH); `leaf_regret` (tree_leaves numbers) are the expected
+ * regrets of the leaves. Variants are columns of the matrix. Free nodes and leaves of `out` with free(). */
+void tree_export(const tree *t, const double *leaf_regret, header_tree *out);
+
+/* Beyond the measured dims by more than this factor, down or up, the tree is not asked. */
+#define TREE_REACH 2
+
+/* ---- what is to be expected of it ---- */
+
+typedef struct tree_estimate {
+    tree_settings settings; /* the best */
+    regret_sum held_out;    /* of shapes that took no part in choosing portfolio and tree */
+    double *ratios;         /* of each shape, when it was held out; free() */
+    size_t folds;
+} tree_estimate;
+
+/* Shapes up to this many are left out one by one; more of them in this many folds / 4. */
+#define TREE_LEAVE_ONE_OUT 64
+
+/* For each shape: portfolio (at most k variants) and tree made from the others, asked for it. The settings are those
+ * with the least mean; of near equals the simpler ones. */
+void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out);
+
+#endif
