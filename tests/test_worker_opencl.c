@@ -174,6 +174,14 @@ static void test_surroundings(void **state)
     expect(state, "", SUM STORE "if (i + j == 0) A[3] += 1;", OUTCOME_INPUT_MODIFIED, "the input A");
 }
 
+/* Reads that no result shows: fences are up in the third run of the smoke shape. */
+static void test_fences(void **state)
+{
+    expect(state, "const", SUM "if (A[M * K + 100] == 1e30f) sum = 0; " STORE, OUTCOME_CRASH, "a third time");
+    expect(state, "const", SUM "if (B[-2000] == 1e30f) sum = 0; " STORE, OUTCOME_CRASH, "Segmentation fault");
+    expect(state, "const", SUM "if (A[M * K - 1] == 1e30f || B[0] == 1e30f) sum = 0; " STORE, OUTCOME_OK, NULL);
+}
+
 static void test_nondeterministic(void **state)
 {
     /* Reads what lies behind A, and hides it from the first run, in which that is NaN. */
@@ -235,6 +243,7 @@ int main(int argc, char **argv)
         WITH_WORKER(test_does_not_compile),
         WITH_WORKER(test_wrong),
         WITH_WORKER(test_surroundings),
+        WITH_WORKER(test_fences),
         WITH_WORKER(test_nondeterministic),
         WITH_WORKER(test_one_element_against_the_trusted_output),
         WITH_WORKER(test_nothing_is_left_from_the_candidate_before),
