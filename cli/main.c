@@ -18,9 +18,11 @@ static const command commands[] = {
     {"expand", "print the source of one configuration", cli_expand},
     {"time", "verify and time one configuration", cli_time},
     {"tune", "search the best configuration for each shape", cli_tune},
+    {"matrix", "measure one list of configurations on every shape", cli_matrix},
     {"simulate", "replay recorded spaces: what each strategy finds, without a device", cli_simulate},
     {"results", "show, export, import and merge what was measured", cli_results},
     {"emit", "write the dispatch header", cli_emit},
+    {"crossover", "every device's best on every other device", cli_crossover},
     {"worker", "serve jobs on standard input and output (used by the tuner)", cli_worker},
 };
 
@@ -36,6 +38,14 @@ static void print_usage(FILE *to)
     fprintf(to,
             "\n`kernwright COMMAND --help` tells more. Exit status: 0 done, 1 the work failed, 2 bad usage or input,\n"
             "3 the environment lacks something, 130 interrupted with everything measured so far kept.\n");
+}
+
+void cli_print_strategies(void)
+{
+    strb text = STRB_INIT;
+    strategy_describe(&text);
+    fputs(strb_text(&text), stdout);
+    strb_clear(&text);
 }
 
 int cli_fail(const char *name, const kw_error *err)

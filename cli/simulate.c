@@ -403,8 +403,10 @@ int cli_simulate(int argc, char **argv)
     kw_error_clear(&err);
     if (options_parse(&set, argc, argv, &files, &helped, &err) != KW_OK)
         return cli_fail("simulate", &err);
-    if (helped)
+    if (helped) {
+        cli_print_strategies();
         return KW_OK;
+    }
     kw_code code = simulate(&c, &files, &err);
     clear(&c);
     return code == KW_OK ? KW_OK : cli_fail("simulate", &err);

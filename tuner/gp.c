@@ -1,5 +1,5 @@
-/* Conditioning and prediction. The covariance with the watched configurations is kept whitened (multiplied by the inverse
- * of the Cholesky factor), so that one more target costs one more row. */
+/* Conditioning and prediction. The covariance with the watched configurations is kept whitened (multiplied by the
+ * inverse of the Cholesky factor), so that one more target costs one more row. */
 #include "tuner/gp_internal.h"
 
 #include "base/mem.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LEAST_PIVOT 1e-10 /* of a Cholesky factor: below, the target is a duplicate and its noise is raised */
+#define LEAST_VARIANCE 1e-9f
 
 static void mark_powers(gp *g)
 {
@@ -34,6 +35,7 @@ gp *gp_new(size_t n_params, const size_t *n_values, const gp_prior *prior)
     mark_powers(g);
     g->n_hyper = gp_hyper_at(g, GP_N_HYPER, 0);
     g->hyper = mem_calloc(g->n_hyper, sizeof *g->hyper);
+    g->used = mem_calloc(g->n_hyper, sizeof *g->used);
     g->factor = mem_calloc(g->n_table, sizeof *g->factor);
     for (size_t p = 0; p < n_params; p++)
         for (gp_hyper kind = 0; kind < GP_N_HYPER; kind++)
@@ -49,12 +51,15 @@ void gp_free(gp *g)
     free(g->offset);
     free(g->power);
     free(g->hyper);
+    free(g->used);
     free(g->factor);
     free(g->configs);
     free(g->y);
     free(g->beta);
     free(g->lower);
     free(g->white);
+    free(g->mean);
+    free(g->left);
     free(g);
 }
 
@@ -102,12 +107,27 @@ void gp_append(gp *g, const uint32_t *config, double y)
     append(g, config, y, 0);
 }
 
+size_t gp_hypers(const gp *g)
+{
+    return g->n_hyper;
+}
+
+void gp_jitter(gp *g, const double *z, double share)
+{
+    for (size_t i = 0; i < g->n_hyper; i++)
+        g->used[i] = g->hyper[i] + share * z[i] * g->prior.sd[gp_kind_of(g, i)];
+    g->jittered = true;
+}
+
 void gp_condition(gp *g, const uint32_t *configs, const double *y, const double *extra_noise, size_t n)
 {
-    gp_tables(g, g->hyper, g->factor, NULL);
-    g->scale = exp(g->hyper[gp_hyper_at(g, GP_SCALE, 0)]);
-    g->noise = exp(g->hyper[gp_hyper_at(g, GP_NOISE, 0)]);
-    g->n = g->n_rows = 0;
+    if (!g->jittered)
+        memcpy(g->used, g->hyper, g->n_hyper * sizeof *g->used);
+    g->jittered = false;
+    gp_tables(g, g->used, g->factor, NULL);
+    g->scale = exp(g->used[gp_hyper_at(g, GP_SCALE, 0)]);
+    g->noise = exp(g->used[gp_hyper_at(g, GP_NOISE, 0)]);
+    g->n = g->n_rows = g->n_means = 0;
     reserve(g, n);
     for (size_t i = 0; i < n; i++)
         append(g, configs + i * g->n_params, y[i], extra_noise ? extra_noise[i] : 0);
@@ -115,6 +135,7 @@ void gp_condition(gp *g, const uint32_t *configs, const double *y, const double 
 
 void gp_retarget(gp *g, const double *y)
 {
+    g->n_means = 0;
     for (size_t i = 0; i < g->n; i++) {
         const double *row = g->lower + i * g->capacity;
         g->y[i] = y[i];
@@ -130,7 +151,9 @@ void gp_watch(gp *g, const uint32_t *pool, size_t m)
     if (m != g->m)
         g->rows_capacity = 0;
     g->m = m;
-    g->n_rows = 0;
+    g->n_rows = g->n_means = 0;
+    g->mean = mem_realloc(g->mean, m * sizeof *g->mean + 1);
+    g->left = mem_realloc(g->left, m * sizeof *g->left + 1);
 }
 
 /* Covariances of one configuration with the watched ones: the factors that it can have with each value come first. */
@@ -160,25 +183,26 @@ static void whiten_row(gp *g, size_t i)
     cblas_sscal((int)g->m, (float)(1 / lower[i]), row, 1);
 }
 
+/* Sums over the rows are kept: only those that came since, or the means of other targets, are added. */
 void gp_predict(gp *g, float *mean, float *variance)
 {
     if (g->n > g->rows_capacity) {
         g->rows_capacity = g->capacity;
         g->white = mem_realloc(g->white, g->rows_capacity * g->m * sizeof *g->white + 1);
     }
-    for (; g->n_rows < g->n; g->n_rows++)
+    for (; g->n_rows < g->n; g->n_rows++) {
+        const float *row = g->white + g->n_rows * g->m;
         whiten_row(g, g->n_rows);
-    for (size_t j = 0; j < g->m; j++) {
-        mean[j] = 0;
-        variance[j] = (float)g->scale;
-    }
-    for (size_t i = 0; i < g->n; i++) {
-        const float *row = g->white + i * g->m;
-        cblas_saxpy((int)g->m, (float)g->beta[i], row, 1, mean, 1);
         for (size_t j = 0; j < g->m; j++)
-            variance[j] -= row[j] * row[j];
+            g->left[j] = (g->n_rows == 0 ? (float)g->scale : g->left[j]) - row[j] * row[j];
     }
-    for (size_t j = 0; j < g->m; j++)
-        if (variance[j] < 1e-9f)
-            variance[j] = 1e-9f;
+    if (g->n_means == 0)
+        memset(g->mean, 0, g->m * sizeof *g->mean);
+    for (; g->n_means < g->n; g->n_means++)
+        cblas_saxpy((int)g->m, (float)g->beta[g->n_means], g->white + g->n_means * g->m, 1, g->mean, 1);
+    for (size_t j = 0; j < g->m; j++) {
+        float left = g->n == 0 ? (float)g->scale : g->left[j];
+        mean[j] = g->mean[j];
+        variance[j] = left < LEAST_VARIANCE ? LEAST_VARIANCE : left;
+    }
 }

@@ -1,6 +1,6 @@
-/* Hyper-parameters by maximum a posteriori. The derivative of the likelihood by any entry of a factor table is the sum of
- * W_ij K_ij / entry over the pairs that use the entry, W = (K^-1 - alpha alpha^T) / 2. So one pass over the pairs serves
- * all hyper-parameters, and the rest happens on the small tables. */
+/* Hyper-parameters by maximum a posteriori. The derivative of the likelihood by any entry of a factor table is the sum
+ * of W_ij K_ij / entry over the pairs that use the entry, W = (K^-1 - alpha alpha^T) / 2. So one pass over the pairs
+ * serves all hyper-parameters, and the rest happens on the small tables. */
 #include "tuner/gp_internal.h"
 
 #include "base/mem.h"
@@ -85,7 +85,7 @@ static double add_prior(const gp *g, const double *hyper, double *gradient)
 {
     double sum = 0;
     for (size_t i = 0; i < g->n_hyper; i++) {
-        size_t kind = i / g->n_params < 2 ? i / g->n_params : GP_NAMES + i - 2 * g->n_params;
+        gp_hyper kind = gp_kind_of(g, i);
         double z = (hyper[i] - g->prior.mean[kind]) / g->prior.sd[kind];
         sum += z * z / 2;
         if (gradient)

@@ -16,6 +16,8 @@ struct gp {
     size_t n_table; /* entries of all: per parameter, by distance of indices, for those alike in power and those not */
     uint8_t *power; /* of parameter p and value v at offset[p] / 2 + v: is v + 1 a power of two */
     size_t n_hyper;
+    bool jittered;
+    double *used;   /* hyper-parameters of the conditioning */
     double *hyper;  /* n_params weights, n_params lengths, the shared ones */
     double *factor; /* of the covariance: a table */
     /* conditioned on */
@@ -27,12 +29,19 @@ struct gp {
     /* watched */
     const uint32_t *pool;
     size_t m, n_rows, rows_capacity; /* n_rows: of `white` that are filled */
-    float *white; /* covariance of the watched with the targets' places, whitened; one row of m per target */
+    float *white;       /* covariance of the watched with the targets' places, whitened; one row of m per target */
+    size_t n_means;     /* targets that are in `mean` */
+    float *mean, *left; /* posterior mean and variance of the watched */
 };
 
 static inline size_t gp_hyper_at(const gp *g, gp_hyper kind, size_t p)
 {
     return kind == GP_WEIGHT ? p : kind == GP_LENGTH ? g->n_params + p : 2 * g->n_params + (kind - GP_NAMES);
+}
+
+static inline gp_hyper gp_kind_of(const gp *g, size_t i)
+{
+    return (gp_hyper)(i / g->n_params < 2 ? i / g->n_params : GP_NAMES + i - 2 * g->n_params);
 }
 
 /* Fills the table of factors; `by`, unless NULL, gets their derivatives: a table each for GP_WEIGHT .. GP_POWER. */

@@ -1,16 +1,13 @@
 /* The search guided by a Gaussian process.
  *
  * A design of a few configurations far from each other comes first. Then, for each proposal, the model is brought up to
- * date and the candidate with the largest expected improvement, times the probability that it does not fail, is proposed.
- * The model is made anew, with new hyper-parameters and new candidates, while it is young, after each tenth more
- * observations, and (with the old hyper-parameters) when there is a new best; between these it only grows.
+ * date and the candidate with the largest expected improvement, times the probability that it does not fail, is
+ * proposed. The model is made anew, with new hyper-parameters and new candidates, while it is young, after each tenth
+ * more observations, and (with the old hyper-parameters) when there is a new best; between these it only grows.
  */
-#include "tuner/model_search.h"
+#include "tuner/model_internal.h"
 
 #include "base/mem.h"
-#include "tuner/model_prior.h"
-#include "tuner/observations.h"
-#include "tuner/strategy_moves.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -27,44 +24,29 @@
 #define ITERATIONS 10
 #define LEAST_OK 2    /* successes that make a model */
 #define PATIENCE 1000 /* samples in a row that were all proposed before */
-#define TRUST 0.7     /* slope on knowledge from elsewhere before anything was seen, */
-#define TRUST_SD 0.5  /* and its standard deviation */
 
-const model_settings model_default_settings = {
+const model_settings model_bayes_settings = {
+    .design = 12,
+    .spread = 1,
+    .pool = 2500,
+    .elites = 5,
+    .bend = 1.5,
+    .tail = 1,
+    .fail_reach = 1.5,
+    .gp = &gp_default_prior,
+};
+
+const model_settings model_auto_settings = {
     .design = 8,
     .spread = 5,
     .pool = 2500,
     .elites = 5,
     .bend = 1.5,
     .tail = 0.5,
+    .doubt_until = 60,
+    .doubt = 0.4,
     .fail_reach = 1.5,
     .gp = &gp_default_prior,
-};
-
-struct model_search {
-    model_settings settings;
-    observations seen;
-    moves moves;
-    uint64_t budget;
-    /* model */
-    gp *gp;
-    size_t *modelled; /* indices of observations, in the order of the model's */
-    bool *is_modelled;
-    size_t n_modelled, modelled_capacity, is_capacity;
-    double *y;
-    size_t fitted_at;      /* successes at the last fit */
-    size_t best_at;        /* the best when the model was made; SIZE_MAX: make it anew */
-    double mean, sd, bend; /* of the targets */
-    /* candidates */
-    uint32_t *pool;
-    size_t m, pool_capacity;
-    bool *gone; /* proposed since */
-    float *mu, *variance, *offset, *fine, *failing;
-    size_t weighed; /* observations that are in fine and failing */
-    /* knowledge from elsewhere */
-    model_prior *prior;
-    size_t prior_next;
-    double trust;
 };
 
 model_search *model_search_start(const space *s, const strategy_options *o, const model_settings *settings)
@@ -76,8 +58,12 @@ model_search *model_search_start(const space *s, const strategy_options *o, cons
     moves_init(&x->moves, s, o->seed, STREAM);
     size_t n = space_params(s);
     size_t *n_values = mem_calloc(n, sizeof *n_values);
-    for (size_t i = 0; i < n; i++)
+    x->first_value = mem_calloc(n, sizeof *x->first_value);
+    for (size_t i = 0; i < n; i++) {
         n_values[i] = space_param_at(s, i)->n_values;
+        x->first_value[i] = x->n_values;
+        x->n_values += n_values[i];
+    }
     x->gp = gp_new(n, n_values, settings->gp);
     free(n_values);
     x->best_at = SIZE_MAX;
@@ -92,6 +78,7 @@ void model_search_stop(void *m)
     gp_free(x->gp);
     model_prior_free(x->prior);
     free(x->modelled);
+    free(x->first_value);
     free(x->is_modelled);
     free(x->y);
     free(x->pool);
@@ -109,7 +96,7 @@ void model_search_stop(void *m)
 static void note_offset(model_search *x, size_t i)
 {
     float offset = 0;
-    if (x->prior)
+    if (x->prior && !x->prior_changed)
         model_prior_predict(x->prior, observations_config(&x->seen, i), 1, &offset);
     x->seen.items[i].offset = offset;
 }
@@ -131,7 +118,7 @@ void model_search_prior(void *m, const uint32_t *config, double relative, double
     if (!x->prior)
         x->prior = model_prior_new(x->seen.space, x->settings.gp);
     model_prior_add(x->prior, config, relative, weight);
-    x->best_at = SIZE_MAX;
+    x->prior_changed = true;
 }
 
 /* ---- design ---- */
@@ -167,70 +154,6 @@ static bool propose_far(model_search *x, uint32_t *config)
     return farthest >= 0;
 }
 
-/* ---- targets ---- */
-
-/* Log time over the best, large ones compressed: what is bad need not be known exactly, and outliers bend the model. */
-static double target_of(const model_search *x, const observation *o)
-{
-    double above = o->log_time - x->seen.items[x->seen.best].log_time;
-    if (above > x->bend)
-        above = x->bend * (1 + x->settings.tail * log(above / x->bend));
-    return above - x->trust * o->offset;
-}
-
-static double raw_target(const model_search *x, size_t i)
-{
-    return target_of(x, &x->seen.items[i]);
-}
-
-/* How much of what was known elsewhere holds here: ridge regression towards TRUST. */
-static void weigh_prior(model_search *x)
-{
-    double n = 0, mo = 0, my = 0, oo = 0, oy = 0, rest = 0;
-    x->trust = 0;
-    for (size_t i = 0; i < x->seen.n; i++) {
-        if (x->seen.items[i].state != OBSERVATION_OK)
-            continue;
-        n++;
-        mo += x->seen.items[i].offset;
-        my += raw_target(x, i);
-    }
-    for (size_t i = 0; i < x->seen.n; i++) {
-        if (x->seen.items[i].state != OBSERVATION_OK)
-            continue;
-        double o = x->seen.items[i].offset - mo / n, y = raw_target(x, i) - my / n;
-        oo += o * o;
-        oy += o * y;
-        rest += (y - TRUST * o) * (y - TRUST * o);
-    }
-    double ridge = rest / n / (TRUST_SD * TRUST_SD) + 1e-12;
-    x->trust = fmin(fmax((oy + ridge * TRUST) / (oo + ridge), 0), 1.2);
-}
-
-static void scale_targets(model_search *x)
-{
-    double n = 0, sum = 0, squares = 0;
-    x->bend = x->settings.bend * (observations_median(&x->seen) - x->seen.items[x->seen.best].log_time) + 1e-9;
-    if (x->prior)
-        weigh_prior(x);
-    for (size_t i = 0; i < x->seen.n; i++) {
-        if (x->seen.items[i].state != OBSERVATION_OK)
-            continue;
-        double y = raw_target(x, i);
-        n++;
-        sum += y;
-        squares += y * y;
-    }
-    x->mean = sum / n;
-    x->sd = sqrt(fmax(squares / n - x->mean * x->mean, 0)) + 1e-9;
-}
-
-static double scaled(const model_search *x, size_t i)
-{
-    const observation *o = &x->seen.items[i];
-    return o->state == OBSERVATION_OK ? (raw_target(x, i) - x->mean) / x->sd : o->belief;
-}
-
 /* ---- the model ---- */
 
 static void add_modelled(model_search *x, size_t i)
@@ -240,7 +163,8 @@ static void add_modelled(model_search *x, size_t i)
     x->is_modelled[i] = true;
 }
 
-/* All, or the better half of what there is room for and the latest of the others. Pending ones with a belief come last. */
+/* All, or the better half of what there is room for and the latest of the others. Pending ones with a belief come
+ * last. */
 static void choose_modelled(model_search *x, size_t room)
 {
     memset(x->is_modelled, 0, x->is_capacity * sizeof *x->is_modelled);
@@ -264,7 +188,7 @@ static size_t gather(model_search *x, uint32_t **configs)
     x->y = mem_realloc(x->y, n * sizeof *x->y);
     for (size_t i = 0; i < n; i++) {
         memcpy(*configs + i * width, observations_config(&x->seen, x->modelled[i]), width * sizeof **configs);
-        x->y[i] = scaled(x, x->modelled[i]);
+        x->y[i] = model_target(x, x->modelled[i]);
     }
     return n;
 }
@@ -279,11 +203,23 @@ static void fit(model_search *x)
     x->fitted_at = x->seen.n_ok;
 }
 
+/* One fit to few results is too sure of itself: a search that believes it can stay in a corner for long. */
+static void doubt_hypers(model_search *x)
+{
+    double *z = mem_alloc(gp_hypers(x->gp) * sizeof *z);
+    for (size_t i = 0; i < gp_hypers(x->gp); i++)
+        z[i] = gsl_ran_ugaussian(x->moves.random);
+    gp_jitter(x->gp, z, x->settings.doubt);
+    free(z);
+}
+
 static void condition(model_search *x)
 {
     uint32_t *configs;
     choose_modelled(x, MAX_MODELLED - ROOM);
     size_t n = gather(x, &configs);
+    if (x->seen.n_ok < x->settings.doubt_until)
+        doubt_hypers(x);
     gp_condition(x->gp, configs, x->y, NULL, n);
     free(configs);
 }
@@ -293,7 +229,7 @@ static void grow_model(model_search *x)
     bool changed = false;
     x->y = mem_realloc(x->y, (x->seen.n + 1) * sizeof *x->y);
     for (size_t i = 0; i < x->n_modelled; i++) {
-        double y = scaled(x, x->modelled[i]);
+        double y = model_target(x, x->modelled[i]);
         changed = changed || y != x->y[i];
         x->y[i] = y;
     }
@@ -306,88 +242,27 @@ static void grow_model(model_search *x)
             continue;
         if (x->seen.n_ok > MAX_MODELLED - ROOM && i + ROOM < x->seen.n) /* left out on purpose */
             continue;
-        x->y[x->n_modelled] = scaled(x, i);
+        x->y[x->n_modelled] = model_target(x, i);
         gp_append(x->gp, observations_config(&x->seen, i), x->y[x->n_modelled]);
         add_modelled(x, i);
     }
 }
 
-/* ---- candidates ---- */
-
-static void add_candidate(model_search *x, const uint32_t *config)
-{
-    if (observations_has(&x->seen, config))
-        return;
-    x->pool = mem_grow(x->pool, &x->pool_capacity, x->m + 1, x->seen.n_params * sizeof *x->pool);
-    memcpy(x->pool + x->m++ * x->seen.n_params, config, x->seen.n_params * sizeof *config);
-}
-
-static void fill_pool(model_search *x)
-{
-    const space *s = x->seen.space;
-    x->m = 0;
-    if (space_count(s) <= x->settings.pool) {
-        for (uint64_t rank = 0; rank < space_count(s); rank++) {
-            space_unrank(s, rank, x->moves.working);
-            add_candidate(x, x->moves.working);
-        }
-        return;
-    }
-    for (size_t i = 0; i < x->settings.pool; i++) {
-        moves_sample(&x->moves, x->moves.working);
-        add_candidate(x, x->moves.working);
-    }
-    size_t *elites = mem_alloc(x->settings.elites * sizeof *elites);
-    size_t n = observations_elites(&x->seen, elites, x->settings.elites);
-    for (size_t i = 0; i < n; i++) {
-        size_t k = moves_neighbours(&x->moves, observations_config(&x->seen, elites[i]), SPACE_HAMMING);
-        for (size_t j = 0; j < k; j++)
-            add_candidate(x, x->moves.neighbours + j * x->seen.n_params);
-    }
-    free(elites);
-}
-
-static void new_pool(model_search *x)
-{
-    fill_pool(x);
-    size_t bytes = x->m * sizeof(float) + 1;
-    x->mu = mem_realloc(x->mu, bytes);
-    x->variance = mem_realloc(x->variance, bytes);
-    x->offset = mem_realloc(x->offset, bytes);
-    x->fine = mem_realloc(x->fine, bytes);
-    x->failing = mem_realloc(x->failing, bytes);
-    x->gone = mem_realloc(x->gone, x->m * sizeof *x->gone + 1);
-    memset(x->gone, 0, x->m * sizeof *x->gone);
-    memset(x->offset, 0, bytes);
-    memset(x->failing, 0, bytes);
-    for (size_t j = 0; j < x->m; j++)
-        x->fine[j] = 1;
-    x->weighed = 0;
-    gp_watch(x->gp, x->pool, x->m);
-    if (x->prior)
-        model_prior_predict(x->prior, x->pool, x->m, x->offset);
-}
-
-/* Successes and failures, weighted by nearness. Only once there are failures; the order does not matter. */
-static void weigh_failures(model_search *x)
-{
-    for (; x->seen.n_failed > 0 && x->weighed < x->seen.n; x->weighed++) {
-        observation_state state = x->seen.items[x->weighed].state;
-        if (state == OBSERVATION_PENDING)
-            break;
-        float *sum = state == OBSERVATION_OK ? x->fine : x->failing;
-        const uint32_t *at = observations_config(&x->seen, x->weighed);
-        for (size_t j = 0; j < x->m; j++) {
-            double d = moves_distance(&x->moves, at, x->pool + j * x->seen.n_params);
-            sum[j] += (float)exp(-x->settings.fail_reach * d);
-        }
-    }
-}
-
 /* ---- proposals ---- */
+
+static void use_new_prior(model_search *x)
+{
+    x->prior_changed = false;
+    for (size_t i = 0; i < x->seen.n; i++)
+        note_offset(x, i);
+    x->prior_next = 0;
+    x->best_at = SIZE_MAX;
+}
 
 static void update(model_search *x)
 {
+    if (x->prior_changed)
+        use_new_prior(x);
     if (x->seen.n > x->is_capacity) {
         size_t before = x->is_capacity;
         x->is_modelled = mem_grow(x->is_modelled, &x->is_capacity, x->seen.n, sizeof *x->is_modelled);
@@ -395,23 +270,24 @@ static void update(model_search *x)
     }
     bool to_fit = x->fitted_at == 0 || (x->seen.n_ok < YOUNG && x->seen.n_ok != x->fitted_at) ||
                   (double)x->seen.n_ok >= GROWTH * (double)x->fitted_at;
-    if (to_fit || x->best_at != x->seen.best || x->n_modelled + 1 >= MAX_MODELLED) {
-        scale_targets(x);
+    if (to_fit || x->seen.n_ok < x->settings.doubt_until || x->best_at != x->seen.best ||
+        x->n_modelled + 1 >= MAX_MODELLED) {
+        model_scale_targets(x);
         if (to_fit)
             fit(x);
         condition(x);
-        new_pool(x);
+        model_new_pool(x);
         x->best_at = x->seen.best;
     }
     grow_model(x);
-    weigh_failures(x);
+    model_weigh_failures(x);
     gp_predict(x->gp, x->mu, x->variance);
 }
 
 /* What was measured of the best, on the scale of the model plus what is known from elsewhere. */
 static double least_target(const model_search *x)
 {
-    return scaled(x, x->seen.best) + x->trust * x->seen.items[x->seen.best].offset / x->sd;
+    return model_target(x, x->seen.best) + x->trust * x->seen.items[x->seen.best].offset / x->sd;
 }
 
 /* Its logarithm is not needed: far from any improvement the order of the rest is that of z. */
@@ -423,7 +299,7 @@ static double expected_improvement(double least, double mean, double sd)
     return sd * (z * gsl_cdf_ugaussian_P(z) + gsl_ran_ugaussian_pdf(z));
 }
 
-static bool propose_best(model_search *x, uint32_t *config)
+static size_t choose_best(model_search *x)
 {
     double least = least_target(x), most = -1;
     size_t best = SIZE_MAX;
@@ -438,6 +314,12 @@ static bool propose_best(model_search *x, uint32_t *config)
             best = j;
         }
     }
+    return best;
+}
+
+static bool propose_candidate(model_search *x, uint32_t *config)
+{
+    size_t best = choose_best(x);
     if (best == SIZE_MAX)
         return false;
     memcpy(config, x->pool + best * x->seen.n_params, x->seen.n_params * sizeof *config);
@@ -455,7 +337,7 @@ bool model_search_ask(void *m, uint32_t *config)
         return false;
     if (x->seen.n >= x->settings.design && x->seen.n_ok >= LEAST_OK) {
         update(x);
-        return propose_best(x, config);
+        return propose_candidate(x, config);
     }
     if (!propose_known(x, config) && !propose_far(x, config))
         return false;

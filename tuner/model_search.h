@@ -1,9 +1,9 @@
-/* Bayesian optimisation over a discrete space: a Gaussian process of the logarithm of the time, expected improvement over
- * a pool of valid configurations. The strategies `bayes` and `auto` are settings of it.
+/* Bayesian optimisation over a discrete space: a Gaussian process of the logarithm of the time, expected improvement
+ * over a pool of valid configurations. The strategies `bayes` and `auto` are settings of it.
  *
  * Expected improvement: Jones, Schonlau, Welch, J. Global Optimization 13, 1998; over the valid configurations of an
- * autotuning space: Willemsen, van Nieuwpoort, van Werkhoven, PMBS 2021. Pending proposals enter with the value that the
- * model believes ("kriging believer": Ginsbourger, Le Riche, Carraro, 2010). */
+ * autotuning space: Willemsen, van Nieuwpoort, van Werkhoven, PMBS 2021. Pending proposals enter with the value that
+ * the model believes ("kriging believer": Ginsbourger, Le Riche, Carraro, 2010). */
 #ifndef KERNWRIGHT_TUNER_MODEL_SEARCH_H
 #define KERNWRIGHT_TUNER_MODEL_SEARCH_H
 
@@ -15,13 +15,17 @@ typedef struct model_settings {
     size_t spread; /* random configurations of which each of them is the one farthest from all before */
     size_t pool;   /* random configurations among the candidates; all valid ones if there are no more */
     size_t elites; /* the neighbours of the best are candidates too */
-    double bend;   /* times beyond `bend` times the median's distance from the best (in logarithms) are compressed */
-    double tail;   /* by this factor, and logarithmically */
+    double bend;   /* times beyond `bend` times the distance of the design's median from the best (in logarithms) */
+    double tail;   /* are compressed: by this factor, and logarithmically */
+    /* Before so many successes each proposal is made with hyper-parameters drawn about the fitted ones, with this share
+     * of their priors' standard deviations. */
+    size_t doubt_until;
+    double doubt;
     double fail_reach;  /* decay of a failure's influence per changed parameter */
     const gp_prior *gp; /* borrowed */
 } model_settings;
 
-extern const model_settings model_default_settings;
+extern const model_settings model_bayes_settings, model_auto_settings;
 
 typedef struct model_search model_search;
 

@@ -2,8 +2,6 @@
 
 #include "base/mem.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,17 +87,4 @@ size_t observations_elites(const observations *o, size_t *out, size_t k)
         out[at] = i;
     }
     return n;
-}
-
-double observations_median(const observations *o)
-{
-    double *times = mem_alloc(o->n_ok * sizeof *times);
-    size_t n = 0;
-    for (size_t i = 0; i < o->n; i++)
-        if (o->items[i].state == OBSERVATION_OK)
-            times[n++] = o->items[i].log_time;
-    gsl_sort(times, 1, n);
-    double median = gsl_stats_median_from_sorted_data(times, 1, n);
-    free(times);
-    return median;
 }

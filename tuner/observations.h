@@ -41,7 +41,5 @@ size_t observations_propose(observations *o, const uint32_t *config);
 size_t observations_tell(observations *o, const uint32_t *config, bool ok, double time_ns);
 /* Indices of the `k` least times (fewer if there are fewer), best first; returns how many. */
 size_t observations_elites(const observations *o, size_t *out, size_t k);
-/* Of the logarithms of the times; there must be a success. */
-double observations_median(const observations *o);
 
 #endif

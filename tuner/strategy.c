@@ -50,6 +50,13 @@ const strategy_ops *strategy_find(const char *name, kw_error *err)
     return NULL;
 }
 
+void strategy_describe(strb *out)
+{
+    strb_printf(out, "\nstrategies:\n");
+    for (size_t i = 0; strategy_table[i]; i++)
+        strb_printf(out, "  %-12s %s%s\n", strategy_table[i]->name, strategy_table[i]->doc, i ? "" : " (default)");
+}
+
 strategy *strategy_start(const strategy_ops *ops, const space *s, const strategy_options *o)
 {
     strategy *st = mem_calloc(1, sizeof *st);

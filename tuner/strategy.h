@@ -8,6 +8,7 @@
 #define KERNWRIGHT_TUNER_STRATEGY_H
 
 #include "base/error.h"
+#include "base/strb.h"
 #include "tuner/space.h"
 
 #include <stdbool.h>
@@ -30,8 +31,9 @@ typedef struct strategy_ops {
     void (*prior)(void *state, const uint32_t *config, double relative, double weight); /* NULL: makes no use of it */
 } strategy_ops;
 
-extern const strategy_ops *const strategy_table[]; /* NULL-terminated; "exhaustive", "random", "local", ... */
+extern const strategy_ops *const strategy_table[];                  /* NULL-terminated; the first is the default */
 const strategy_ops *strategy_find(const char *name, kw_error *err); /* unknown: suggests, lists */
+void strategy_describe(strb *out); /* appends a heading and a line for each, for --help */
 
 /* `s` must outlive the strategy. Wraps the ops: never proposes a configuration twice, nor one given to
  * strategy_known (measured before: resumed runs, starting points). */

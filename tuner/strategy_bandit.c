@@ -1,8 +1,8 @@
-/* A bandit over strategies: each proposal is made by one of them, chosen by how often its recent proposals were among the
- * best tenth of what had been measured, plus a bonus for having been asked seldom (UCB1 over a sliding window). All of
- * them are told everything.
- * Source: Auer, Cesa-Bianchi, Fischer, Machine Learning 47, 2002; such a choice for autotuning: OpenTuner (Ansel et al.,
- * PACT 2014). */
+/* A bandit over strategies: each proposal is made by one of them, chosen by how often its recent proposals were among
+ * the best tenth of what had been measured, plus a bonus for having been asked seldom (UCB1 over a sliding window).
+ * All of them are told everything.
+ * Source: Auer, Cesa-Bianchi, Fischer, Machine Learning 47, 2002; such a choice for autotuning: OpenTuner (Ansel et
+ * al., PACT 2014). */
 #include "tuner/observations.h"
 
 #include "base/counter_rng.h"

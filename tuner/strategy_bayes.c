@@ -4,7 +4,7 @@
 
 static void *start(const space *s, const strategy_options *o)
 {
-    return model_search_start(s, o, &model_default_settings);
+    return model_search_start(s, o, &model_bayes_settings);
 }
 
 const strategy_ops strategy_bayes = {.name = "bayes",

@@ -1,5 +1,5 @@
-/* Differential evolution, current-to-best/1/bin, on the indices of values: a trial that is not valid becomes a valid one
- * near it. Asynchronous: each member is replaced as soon as a trial of its own is told to be faster.
+/* Differential evolution, current-to-best/1/bin, on the indices of values: a trial that is not valid becomes a valid
+ * one near it. Asynchronous: each member is replaced as soon as a trial of its own is told to be faster.
  * Source: Storn, Price, J. Global Optimization 11, 1997; Das, Suganthan, IEEE TEVC 15, 2011 (variants). */
 #include "tuner/observations.h"
 #include "tuner/strategy_moves.h"

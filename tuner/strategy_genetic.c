@@ -1,5 +1,5 @@
-/* A genetic algorithm, steady state: the population is the best of what was told; each proposal is a child of two parents
- * chosen by rank. So nothing waits for a generation to be complete.
+/* A genetic algorithm, steady state: the population is the best of what was told; each proposal is a child of two
+ * parents chosen by rank. So nothing waits for a generation to be complete.
  * Source: Whitley, The GENITOR algorithm and selection pressure, ICGA 1989; uniform crossover: Syswerda, ICGA 1989. */
 #include "tuner/observations.h"
 #include "tuner/strategy_moves.h"

@@ -1,6 +1,6 @@
-/* Greedy iterated local search: the neighbours of the present configuration (one parameter changed) in random order; the
- * first that is faster becomes the present one. At a local optimum some parameters of the best are changed at random,
- * and the descent goes on from there.
+/* Greedy iterated local search: the neighbours of the present configuration (one parameter changed) in random order;
+ * the first that is faster becomes the present one. At a local optimum some parameters of the best are changed at
+ * random, and the descent goes on from there.
  * Source: Lourenco, Martin, Stuetzle, Iterated local search, Handbook of Metaheuristics, 2003. */
 #include "tuner/observations.h"
 #include "tuner/strategy_moves.h"

@@ -49,7 +49,7 @@ double moves_distance(const moves *m, const uint32_t *a, const uint32_t *b)
 {
     double d = 0;
     for (size_t i = 0; i < m->n_params; i++) {
-        if (a[i] == b[i])
+        if (a[i] == b[i] || !space_param_exists(m->space, i, a) || !space_param_exists(m->space, i, b))
             continue;
         double steps = a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
         d += 0.5 + 0.5 * steps / (double)(space_param_at(m->space, i)->n_values - 1);

@@ -22,8 +22,9 @@ void moves_clear(moves *m);
 void moves_sample(moves *m, uint32_t *config); /* uniform */
 /* All valid neighbours, into m->neighbours; returns how many. */
 size_t moves_neighbours(moves *m, const uint32_t *of, space_neighbourhood kind);
-/* One changed parameter counts 0.5 for the next value of its list up to 1 for the other end; parameters with equal values
- * count nothing. Ordered and unordered parameters are both served tolerably. */
+/* One changed parameter counts 0.5 for the next value of its list up to 1 for the other end; parameters with equal
+ * values count nothing, nor do those that do not exist in one of the two. Ordered and unordered parameters are both
+ * served tolerably. */
 double moves_distance(const moves *m, const uint32_t *a, const uint32_t *b);
 /* The valid configuration near `wanted` (one real index per parameter, clipped to its list): itself if it is valid when
  * rounded, else where steps to valid neighbours from `from` (valid) that come nearer end. */

@@ -1,6 +1,7 @@
-/* The Sobol sequence, one dimension per parameter, shifted by the seed (Cranley, Patterson 1976); a point that is no valid
- * configuration becomes a valid one near it. Dimensions beyond the 40 of GSL's generator are pseudo-random.
- * Source: Sobol, USSR Comput. Maths. Math. Phys. 7, 1967; Bratley, Fox, ACM TOMS algorithm 659, 1988 (gsl_qrng_sobol). */
+/* The Sobol sequence, one dimension per parameter, shifted by the seed (Cranley, Patterson 1976); a point that is no
+ * valid configuration becomes a valid one near it. Dimensions beyond the 40 of GSL's generator are pseudo-random.
+ * Source: Sobol, USSR Comput. Maths. Math. Phys. 7, 1967; Bratley, Fox, ACM TOMS algorithm 659, 1988 (gsl_qrng_sobol).
+ * */
 #include "tuner/strategy_internal.h"
 #include "tuner/strategy_moves.h"
 
@@ -28,7 +29,7 @@ static void *start(const space *s, const strategy_options *o)
     moves_init(&q->moves, s, o->seed, STREAM);
     size_t n = q->moves.n_params;
     q->n_sequence = n < MAX_DIMENSIONS ? n : MAX_DIMENSIONS;
-    q->sequence = gsl_qrng_alloc(gsl_qrng_sobol, (unsigned)q->n_sequence);
+    q->sequence = gsl_qrng_alloc(gsl_qrng_sobol, n > 0 ? (unsigned)q->n_sequence : 1);
     for (size_t i = 0; i < q->n_sequence; i++)
         q->shift[i] = gsl_rng_uniform(q->moves.random);
     q->wanted = mem_alloc(n * sizeof *q->wanted);

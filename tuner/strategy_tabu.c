@@ -1,6 +1,6 @@
-/* Tabu search: some neighbours of the present configuration are measured, and the fastest of them becomes the present one
- * even if it is slower, unless it undoes a recent change; what beats all so far may. Tabu is a value of a parameter, for
- * some moves after it was left.
+/* Tabu search: some neighbours of the present configuration are measured, and the fastest of them becomes the present
+ * one even if it is slower, unless it undoes a recent change; what beats all so far may. Tabu is a value of a
+ * parameter, for some moves after it was left.
  * Source: Glover, ORSA J. Computing 1, 1989. */
 #include "tuner/observations.h"
 #include "tuner/strategy_moves.h"
