@@ -83,8 +83,8 @@ int64_t http_date(const char *text)
     return t == (time_t)-1 ? -1 : (int64_t)t;
 }
 
-/* Where systems keep their trusted certificates; libcurl knows only the place of the system that it was built for, which
- * need not be this one. */
+/* Where systems keep their trusted certificates; libcurl knows only the place of the system that it was built for,
+ * which need not be this one. */
 static const char *system_ca(void)
 {
     static const char *const places[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",

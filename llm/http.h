@@ -69,7 +69,8 @@ typedef struct http_result {
 kw_code http_open(http **out, kw_error *err);
 /* Ends what is in flight, without waiting for anybody. NULL is fine. */
 void http_close(http *h);
-/* Copies what it keeps. NULL never. A connection that was kept and has died is replaced at once (libcurl does). A request that cannot even be begun gives a result at the next http_poll. */
+/* Copies what it keeps. NULL never. A connection that was kept and has died is replaced at once (libcurl does). A
+ * request that cannot even be begun gives a result at the next http_poll. */
 http_transfer *http_start(http *h, const http_request *q);
 /* Content came: the limit without content begins anew. To be called within body_part. */
 void http_content_came(http_transfer *t);
@@ -77,7 +78,8 @@ void http_content_came(http_transfer *t);
 bool http_poll(http *h, int64_t timeout_ms, http_result *out);
 size_t http_in_flight(const http *h);
 
-/* The file of trusted certificates that is used, and where its name comes from; NULL: whatever libcurl was built with. */
+/* The file of trusted certificates that is used, and where its name comes from; NULL: whatever libcurl was built
+ * with. */
 const char *http_ca_file(const char *configured, const char **from);
 /* Seconds since 1970 of a date in one of HTTP's forms; -1 if it is none. */
 int64_t http_date(const char *text);

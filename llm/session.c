@@ -54,7 +54,7 @@ static kw_code unknown_provider(const char *spec, kw_error *err)
     const char *names[32];
     size_t n = 0;
     char *name = mem_strndup(spec, strcspn(spec, ":*,"));
-    for (; provider_table[n] && n < sizeof names / sizeof *names; n++) {
+    for (; n < sizeof names / sizeof *names && provider_table[n]; n++) {
         names[n] = provider_table[n]->name;
         strb_printf(&known, "%s%s", n ? ", " : "", names[n]);
     }
@@ -120,8 +120,8 @@ static kw_code check_budget(const llm_session *s, kw_error *err)
         const member *m = &s->members[i];
         if (!m->ops->has_price || !m->ops->has_price(m->state))
             return kw_error_set(err, KW_BAD_INPUT,
-                                "--llm %s: its price is not known, so a limit in money cannot hold; give its price in the "
-                                "configuration, or a limit in tokens",
+                                "--llm %s: its price is not known, so a limit in money cannot hold; give its price in "
+                                "the configuration, or a limit in tokens",
                                 m->spec);
     }
     return KW_OK;

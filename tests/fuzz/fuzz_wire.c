@@ -1,5 +1,5 @@
-/* What a server sends, of any kind: streams in pieces of any size, whole bodies, errors, in both dialects. Whatever comes,
- * the text stays valid and the message a line. */
+/* What a server sends, of any kind: streams in pieces of any size, whole bodies, errors, in both dialects. Whatever
+ * comes, the text stays valid and the message a line. */
 #include "base/utf8.h"
 #include "llm/dialect.h"
 #include "llm/sse.h"

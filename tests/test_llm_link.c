@@ -1,0 +1,495 @@
+/* openai: and anthropic: below the replies: connections, limits, several at once, certificates, tokens and money, and
+ * the key. No time decides: where a limit must fire it is short and the server silent for ever; where it must not, it
+ * is far. */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "support_asking.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- connections ---- */
+
+static void unreachable(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    llm_session *s = asking_open("openai:m@http://name.invalid/v1", &o, NULL);
+    llm_reply r = asking_one(s);
+    asking_expect(&r, LLM_STOPPED, NULL, "name.invalid");
+    llm_session_close(s);
+    /* a port that nobody listens at: the one of a server that is gone */
+    const http_answer script[] = {{.bytes = ""}};
+    server_start(&asking_server, script, 1);
+    char spec[128];
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    server_stop(&asking_server);
+    s = asking_open(spec, &o, NULL);
+    r = asking_one(s);
+    assert_int_equal(r.tries, 3);
+    asking_expect(&r, LLM_STOPPED, NULL, "127.0.0.1");
+    llm_session_close(s);
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    provider_options o = asking_options();
+    const char *head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+    o.max_tries = 1;
+    o.first_byte_ms = 50;
+    const http_answer mute[] = {{.bytes = head, .then = THEN_HOLD}};
+    llm_reply r = asking_script("openai", mute, 1, &o);
+    asking_expect(&r, LLM_FAILED, NULL, "timeouts.first_byte");
+    server_stop(&asking_server);
+    const http_answer no_head[] = {{.bytes = NULL, .then = THEN_HOLD}};
+    r = asking_script("openai", no_head, 1, &o);
+    asking_expect(&r, LLM_STOPPED, NULL, "timeouts.first_byte"); /* never a word */
+    server_stop(&asking_server);
+    o = asking_options();
+    o.silence_ms = 50;
+    const http_answer stalls[] = {{.bytes = answer_stream(DELTA("half")), .then = THEN_HOLD}};
+    r = asking_script("openai", stalls, 1, &o);
+    asking_expect(&r, LLM_CUT, "half", "timeouts.silence");
+    server_stop(&asking_server);
+    const http_answer finished[] = {{.bytes = answer_stream(DELTA("all") FINISH("stop")), .then = THEN_HOLD}};
+    r = asking_script("openai", finished, 1, &o); /* no [DONE], no end: the finish reason is enough */
+    asking_expect(&r, LLM_OK, "all", NULL);
+    server_stop(&asking_server);
+    o = asking_options();
+    o.max_tries = 1;
+    o.no_content_ms = 200;
+    const http_answer pings[] = {{.bytes = head, .then = THEN_PING}};
+    r = asking_script("openai", pings, 1, &o);
+    asking_expect(&r, LLM_FAILED, NULL, "timeouts.no_content");
+    server_stop(&asking_server);
+    o = asking_options();
+    o.total_ms = 300;
+    const http_answer slow[] = {{.bytes = answer_stream(DELTA("a")), .then = THEN_PING}};
+    r = asking_script("openai", slow, 1, &o);
+    asking_expect(&r, LLM_CUT, "a", "timeouts.total");
+    server_stop(&asking_server);
+}
+
+/* A kept connection dies between two questions: the second is asked again at once, at no cost. */
+static void dead_connection(void **state)
+{
+    (void)state;
+    provider_options o = asking_options();
+    o.max_tries = 1;
+    const char *fine = answer_plain(200, "", JSON_TYPE,
+                                    "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}");
+    const http_answer script[] = {
+        {.bytes = fine, .then = THEN_KEEP}, {.bytes = NULL, .then = THEN_CLOSE}, {.bytes = fine}};
+    server_start(&asking_server, script, 3);
+    char spec[128];
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    for (int i = 0; i < 2; i++) {
+        llm_reply r = asking_one(s);
+        asking_expect(&r, LLM_OK, "Hi", NULL);
+    }
+    llm_session_close(s);
+    assert_int_equal(server_asked(&asking_server), 3);
+    server_stop(&asking_server);
+}
+
+/* HTTP/2 whose streams are reset: after two of them HTTP/1.1 is spoken. */
+static void http2_resets(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    /* SETTINGS, their acknowledgement, RST_STREAM of stream 1 with INTERNAL_ERROR */
+    static const char frames[] = "\0\0\0\4\0\0\0\0\0"
+                                 "\0\0\0\4\1\0\0\0\0"
+                                 "\0\0\4\3\0\0\0\0\1"
+                                 "\0\0\0\2";
+    const http_answer reset = {.bytes = frames, .length = sizeof frames - 1, .then = THEN_HOLD};
+    const http_answer script[] = {reset, reset, {.bytes = answer_stream(GOOD)}};
+    server_start(&asking_server, script, 3);
+    asking_config("{\"endpoints\":{\"h2\":{\"url\":\"URL\",\"http_version\":\"2\"}}}");
+    llm_session *s = asking_open("openai:m@h2", &o, NULL);
+    llm_reply r = asking_one(s);
+    assert_int_equal(r.tries, 3);
+    asking_expect(&r, LLM_OK, "Hello", NULL);
+    llm_session_close(s);
+    assert_non_null(strstr(server_request(&asking_server, 0), "PRI * HTTP/2"));
+    assert_non_null(strstr(server_request(&asking_server, 2), "HTTP/1.1\r\n"));
+    server_stop(&asking_server);
+}
+
+static void through_a_proxy(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {{.bytes = answer_stream(GOOD)}};
+    server_start(&asking_server, script, 1);
+    setenv("http_proxy", asking_server.url, 1);
+    llm_session *s = asking_open("openai:m@http://name.invalid/api", &o, NULL);
+    llm_reply r = asking_one(s);
+    asking_expect(&r, LLM_OK, "Hello", NULL);
+    llm_session_close(s);
+    assert_non_null(
+        strstr(server_request(&asking_server, 0), "POST http://name.invalid/api/chat/completions HTTP/1.1"));
+    server_stop(&asking_server);
+}
+
+static void several_in_flight(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    http_answer script[12];
+    for (size_t i = 0; i < 12; i++)
+        script[i] = (http_answer){.bytes = answer_stream(GOOD), .piece = 150, .pause_ms = 150};
+    server_start(&asking_server, script, 12);
+    char spec[128];
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    bool seen[12] = {false};
+    for (int i = 0; i < 12; i++) {
+        llm_request q = asking_question(i);
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    }
+    for (int i = 0; i < 12; i++) {
+        llm_reply r = asking_next(s);
+        int n = atoi(r.key + strlen("generate-"));
+        assert_true(n >= 0 && n < 12 && !seen[n]);
+        seen[n] = true;
+        asking_expect(&r, LLM_OK, "Hello", NULL);
+    }
+    size_t most = 0;
+    for (size_t i = 0; i < 12; i++)
+        most = server_busy_at(&asking_server, i) > most ? server_busy_at(&asking_server, i) : most;
+    assert_true(most > 1);
+    llm_session_close(s);
+    server_stop(&asking_server);
+}
+
+/* A burst of refusals: all get through in the end, half as many at a time or fewer. */
+static void burst_of_429(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    http_answer script[9];
+    const char *busy = answer_plain(429, "", JSON_TYPE, "{\"error\":\"slow\"}"), *good = answer_stream(GOOD);
+    for (size_t i = 0; i < 9; i++)
+        script[i] = (http_answer){.bytes = i < 8 ? busy : good, .piece = i < 8 ? 0 : 150, .pause_ms = i < 8 ? 0 : 30};
+    server_start(&asking_server, script, 9);
+    char spec[128];
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    for (int i = 0; i < 8; i++) {
+        llm_request q = asking_question(i);
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    }
+    for (int i = 0; i < 8; i++) {
+        llm_reply r = asking_next(s);
+        asking_expect(&r, LLM_OK, "Hello", NULL);
+    }
+    assert_int_equal(server_asked(&asking_server), 16);
+    for (size_t i = 8; i < 16; i++)
+        assert_true(server_busy_at(&asking_server, i) <= 4);
+    llm_session_close(s);
+    server_stop(&asking_server);
+}
+
+static void never_more_than_allowed(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {{.bytes = answer_stream(GOOD), .piece = 150, .pause_ms = 20}};
+    server_start(&asking_server, script, 1);
+    asking_config("{\"endpoints\":{\"narrow\":{\"url\":\"URL\",\"max_in_flight\":2}}}");
+    llm_session *s = asking_open("openai:m@narrow", &o, NULL);
+    for (int i = 0; i < 8; i++) {
+        llm_request q = asking_question(i);
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        llm_reply r = asking_next(s);
+        asking_expect(&r, LLM_OK, "Hello", NULL);
+        assert_true(server_busy_at(&asking_server, i) <= 2);
+    }
+    llm_session_close(s);
+    server_stop(&asking_server);
+}
+
+static void closes_at_once(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {{.bytes = answer_stream(DELTA("a")), .then = THEN_HOLD}};
+    server_start(&asking_server, script, 1);
+    char spec[160];
+    snprintf(spec, sizeof spec, "openai:m@%s,openai:m@http://name.invalid", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    llm_reply r;
+    for (int i = 0; i < 8; i++) {
+        llm_request q = asking_question(i);
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    }
+    while (server_asked(&asking_server) == 0) {
+        if (llm_poll(s, 20, &r))
+            llm_reply_clear(&r);
+    }
+    int64_t start = clock_now_ns();
+    llm_session_close(s);
+    assert_true(clock_now_ns() - start < 2000000000LL);
+    server_stop(&asking_server);
+}
+
+/* ---- tokens and money ---- */
+
+/* A try that failed on the way is charged beside the one that did not. */
+static void failed_tries_cost(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") USAGE "data: {\"error\":{\"message\":\"died\",\"code\":500}}\n\n")},
+        {.bytes = answer_stream(GOOD)}};
+    server_start(&asking_server, script, 2);
+    asking_config("{\"endpoints\":{\"here\":{\"url\":\"URL\",\"price\":{\"input\":1e6,\"output\":1e7}}}}");
+    llm_session_options so = {.provider = o, .spec = "openai:m@here", .max_cost = 1000};
+    llm_session *s;
+    assert_int_equal(llm_session_open(&so, &s, NULL), KW_OK);
+    llm_reply r = asking_one(s);
+    assert_int_equal(r.usage.input, 22);
+    assert_int_equal(r.usage.output, 6);
+    assert_true(fabs(r.cost - 82) < 1e-6);
+    asking_expect(&r, LLM_OK, "Hello", NULL);
+    assert_true(fabs(llm_session_totals(s).cost - 82) < 1e-6);
+    assert_int_equal(llm_session_totals(s).unpriced, 0);
+    llm_session_close(s);
+    so.spec = "openai:m@http://127.0.0.1:1"; /* no price: no limit in money */
+    kw_error err = {0};
+    assert_int_equal(llm_session_open(&so, &s, &err), KW_BAD_INPUT);
+    assert_non_null(strstr(err.message, "price is not known"));
+    server_stop(&asking_server);
+}
+
+/* Three bytes a token at first; this model packs six into one, and says so. */
+static void learns_tokens(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") FINISH("stop") "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,"
+                                                          "\"completion_tokens\":1}}\n\n" DONE)}};
+    server_start(&asking_server, script, 1);
+    char spec[128], prompt[6001];
+    memset(prompt, 'x', 6000);
+    prompt[6000] = 0;
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    assert_true(llm_bytes_per_token(s) == 3);
+    for (int i = 0; i < 8; i++) {
+        llm_request q = asking_question(i);
+        q.prompt = prompt;
+        assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+        llm_reply r = asking_next(s);
+        asking_expect(&r, LLM_OK, "a", NULL);
+    }
+    assert_true(llm_bytes_per_token(s) > 5.5 && llm_bytes_per_token(s) < 6.1);
+    llm_session_close(s);
+    server_stop(&asking_server);
+}
+
+static bool holds(const char *path, const char *what);
+
+/* 60,000 bytes cannot be 1,000 tokens: the server dropped a part of the prompt, and nobody else would say so. */
+static void warns_of_cut_prompts(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {
+        {.bytes = answer_stream(DELTA("a") FINISH("stop") "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,"
+                                                          "\"completion_tokens\":1}}\n\n" DONE)}};
+    server_start(&asking_server, script, 1);
+    char spec[128], *prompt = mem_calloc(1, 60001), *log = fs_join(asking_folder, "log");
+    memset(prompt, 'x', 60000);
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    int file = open(log, O_WRONLY | O_CREAT, 0600), old = dup(2);
+    dup2(file, 2);
+    llm_request q = asking_question(1);
+    q.prompt = prompt;
+    assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    llm_reply r = asking_next(s);
+    dup2(old, 2);
+    close(old);
+    close(file);
+    asking_expect(&r, LLM_OK, "a", NULL);
+    assert_true(holds(log, "context is too short"));
+    assert_true(llm_bytes_per_token(s) == 3); /* nothing is learnt from it */
+    llm_session_close(s);
+    server_stop(&asking_server);
+    free(prompt);
+    free(log);
+}
+
+/* ---- certificates ---- */
+
+static bool make_certificate(const char *key, const char *cert)
+{
+    strb command = STRB_INIT;
+    strb_printf(&command,
+                "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost "
+                "-addext subjectAltName=IP:127.0.0.1 -days 2 -keyout %s -out %s >/dev/null 2>&1",
+                key, cert);
+    int status = system(strb_text(&command)); /* NOLINT: a fixed command */
+    strb_clear(&command);
+    return status == 0;
+}
+
+/* openssl s_server, at a port that it chooses and says; -1. */
+static pid_t start_tls(const char *key, const char *cert, int *port)
+{
+    int out[2];
+    char line[256];
+    assert_int_equal(pipe(out), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out[1], 1);
+        int none = open("/dev/null", O_RDWR);
+        dup2(none, 0);
+        dup2(none, 2);
+        execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert, "-rev",
+               (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    FILE *f = fdopen(out[0], "r");
+    *port = 0;
+    while (*port == 0 && fgets(line, sizeof line, f)) {
+        const char *colon = strrchr(line, ':');
+        if (strncmp(line, "ACCEPT", 6) == 0 && colon)
+            *port = atoi(colon + 1);
+    }
+    fclose(f);
+    return pid;
+}
+
+static void certificates(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    char *key = fs_join(asking_folder, "key.pem"), *cert = fs_join(asking_folder, "cert.pem"), spec[128];
+    int port = 0;
+    pid_t pid = make_certificate(key, cert) ? start_tls(key, cert, &port) : -1;
+    if (port == 0) {
+        if (pid > 0) {
+            kill(pid, SIGKILL);
+            waitpid(pid, NULL, 0);
+        }
+        free(key);
+        free(cert);
+        print_message("skipped: no openssl that can serve\n");
+        skip();
+    }
+    snprintf(spec, sizeof spec, "openai:m@https://127.0.0.1:%d", port);
+    llm_session *s = asking_open(spec, &o, NULL);
+    llm_reply r = asking_one(s);
+    assert_int_equal(r.tries, 1);
+    assert_non_null(strstr(r.detail, "certificate"));
+    asking_expect(&r, LLM_STOPPED, NULL, "trusted certificates: the system's");
+    llm_session_close(s);
+    /* The certificate is good once its file is named, and the server is heard; it says the lines backwards. */
+    const char *variables[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+    for (size_t i = 0; i < 2; i++) {
+        setenv(variables[i], cert, 1);
+        s = asking_open(spec, &o, NULL);
+        r = asking_one(s);
+        assert_null(strstr(r.detail, "certificate"));
+        asking_expect(&r, LLM_STOPPED, NULL, "HTTP/0.9");
+        llm_session_close(s);
+        unsetenv(variables[i]);
+    }
+    setenv("SSL_CERT_FILE", "/nowhere/at/all.pem", 1);
+    s = asking_open(spec, &o, NULL);
+    r = asking_one(s);
+    asking_expect(&r, LLM_STOPPED, NULL, "SSL_CERT_FILE /nowhere/at/all.pem");
+    llm_session_close(s);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    free(key);
+    free(cert);
+}
+
+/* ---- the key ---- */
+
+static bool holds(const char *path, const char *what)
+{
+    strb text = STRB_INIT;
+    assert_int_equal(fs_read(path, 0, &text, NULL), KW_OK);
+    bool found = memmem(strb_text(&text), text.length, what, strlen(what)) != NULL;
+    strb_clear(&text);
+    return found;
+}
+
+/* Even a server that says the key back finds no way into a record or a message. */
+static void key_stays_secret(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    setenv("OPENAI_API_KEY", ASKING_KEY, 1);
+    setenv("KERNWRIGHT_LOG", "debug", 1);
+    const http_answer script[] = {
+        {.bytes = answer_plain(500, "", JSON_TYPE, "{\"error\":\"key " ASKING_KEY " crashed me\"}")},
+        {.bytes = answer_plain(401, "", JSON_TYPE,
+                               "{\"error\":{\"message\":\"Incorrect API key provided: " ASKING_KEY "\"}}")}};
+    server_start(&asking_server, script, 2);
+    char *log = fs_join(asking_folder, "log"), *record = fs_join(asking_folder, "record"), spec[128];
+    int file = open(log, O_WRONLY | O_CREAT, 0600), old = dup(2);
+    dup2(file, 2);
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, record);
+    llm_reply r = asking_one(s);
+    llm_session_close(s);
+    dup2(old, 2);
+    close(old);
+    close(file);
+    assert_non_null(strstr(server_request(&asking_server, 1), "Authorization: Bearer " ASKING_KEY "\r\n"));
+    assert_null(strstr(r.detail, ASKING_KEY));
+    asking_expect(&r, LLM_STOPPED, NULL, "Incorrect API key provided: ***");
+    assert_false(holds(log, ASKING_KEY));
+    assert_true(holds(log, "Incorrect API key"));
+    char **names;
+    size_t n;
+    assert_int_equal(fs_list(record, NULL, &names, &n, NULL), KW_OK);
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        char *path = fs_join(record, names[i]);
+        assert_false(holds(path, ASKING_KEY));
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    free(log);
+    free(record);
+    server_stop(&asking_server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ASKING_TEST(unreachable),       ASKING_TEST(limits),
+                                       ASKING_TEST(dead_connection),   ASKING_TEST(http2_resets),
+                                       ASKING_TEST(through_a_proxy),   ASKING_TEST(several_in_flight),
+                                       ASKING_TEST(failed_tries_cost), ASKING_TEST(never_more_than_allowed),
+                                       ASKING_TEST(learns_tokens),     ASKING_TEST(warns_of_cut_prompts),
+                                       ASKING_TEST(burst_of_429),      ASKING_TEST(closes_at_once),
+                                       ASKING_TEST(certificates),      ASKING_TEST(key_stays_secret)};
+    return cmocka_run_group_tests_name("llm_link", tests, NULL, NULL);
+}
