@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define MAX_MENDS 5
+#define MAX_AWAYS 20
 #define MAX_LATE_TRIES 2 /* what was late once is likely to be late again, and cost its time */
 #define LONGEST_RATE_WAIT_NS (30 * 60 * 1000000000LL)
 #define LONGEST_LOADING_NS (10 * 60 * 1000000000LL)
@@ -289,6 +290,10 @@ static bool connection_failed(asker *a, question *q, const http_result *r, llm_r
             log_info("--llm %s:%s: HTTP/2 fails there; HTTP/1.1 from now on", a->e.dialect->name, a->e.model);
             a->e.version = HTTP_1_1;
         }
+        break;
+    case HTTP_AWAY:
+        if (q->aways++ < MAX_AWAYS)
+            return again(q, 0);
         break;
     case HTTP_LATE:
         return try_later(a, q, 0, a->max_tries < MAX_LATE_TRIES ? a->max_tries : MAX_LATE_TRIES,

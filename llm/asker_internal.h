@@ -30,6 +30,7 @@ typedef struct question {
     int64_t not_before_ns;
     int64_t waits_since_ns;           /* rate limit or loading; 0: not */
     int sent, failures, waits, mends; /* requests; those that count as tries; that waited long; in another form */
+    int aways;                        /* without a connection while nobody polled */
     bool fresh;                       /* on a connection of its own */
     bool whole;                       /* not as a stream */
     asker_traits traits;              /* as sent */

@@ -11,7 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define LOOK_MS 100 /* how often limits and Ctrl-C are looked at */
+#define LOOK_MS 100          /* how often limits and Ctrl-C are looked at */
+#define HELP_NS 500000000LL  /* for a request that is not sent yet */
+#define AWAY_NS 1000000000LL /* between two calls of http_poll: somebody did something else */
 
 struct http_transfer {
     http *owner;
@@ -19,6 +21,7 @@ struct http_transfer {
     struct curl_slist *headers;
     http_request q;                           /* of its pointers, only body_part and user are used */
     int64_t started, last_byte, last_content; /* ns */
+    int64_t away;                             /* ns since the start in which nobody polled */
     bool wanted_end, begun;
     char error[CURL_ERROR_SIZE];
     http_result result;
@@ -28,6 +31,7 @@ struct http {
     CURLM *multi;
     http_transfer **all;
     size_t n, capacity;
+    int64_t left; /* when http_poll returned last; 0: never */
 };
 
 kw_code http_open(http **out, kw_error *err)
@@ -286,6 +290,9 @@ static void finish(http_transfer *t, CURLcode code, http_result *out)
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     r->status = (int)status;
     r->end = kind_of(code);
+    if (code == CURLE_OPERATION_TIMEDOUT && t->away > 0 &&
+        clock_now_ns() - t->started - t->away < t->q.limits.connect * 1000000)
+        r->end = HTTP_AWAY;
     if (r->end != HTTP_COMPLETE)
         say(t, code);
     *out = *r;
@@ -355,17 +362,49 @@ static bool take_late(http *h, http_result *out)
     return false;
 }
 
-bool http_poll(http *h, int64_t timeout_ms, http_result *out)
+static void note_absence(http *h)
 {
-    int64_t until = clock_now_ns() + timeout_ms * 1000000;
+    int64_t gone = h->left ? clock_now_ns() - h->left : 0;
+    for (size_t i = 0; i < h->n && gone > AWAY_NS; i++)
+        h->all[i]->away += h->all[i]->started < h->left ? gone : 0;
+}
+
+/* Is there a request that has just been started and is not sent yet? */
+static bool is_setting_out(const http *h)
+{
+    int64_t now = clock_now_ns();
+    for (size_t i = 0; i < h->n; i++) {
+        const http_transfer *t = h->all[i];
+        curl_off_t sent = 0;
+        if (!t->begun || now - t->started > HELP_NS)
+            continue;
+        curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+        if (sent < (curl_off_t)t->q.length)
+            return true;
+    }
+    return false;
+}
+
+static bool poll_until(http *h, int64_t until, http_result *out)
+{
     for (;;) {
         int running;
         curl_multi_perform(h->multi, &running);
         if (take_done(h, out) || take_late(h, out))
             return true;
         int64_t left = (until - clock_now_ns() + 999999) / 1000000;
+        if (left <= 0 && is_setting_out(h))
+            left = 5;
         if (left <= 0 || interrupt_arrived())
             return false;
         curl_multi_poll(h->multi, NULL, 0, (int)(left < LOOK_MS ? left : LOOK_MS), NULL);
     }
+}
+
+bool http_poll(http *h, int64_t timeout_ms, http_result *out)
+{
+    note_absence(h);
+    bool ended = poll_until(h, clock_now_ns() + timeout_ms * 1000000, out);
+    h->left = clock_now_ns();
+    return ended;
 }

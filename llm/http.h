@@ -51,6 +51,7 @@ typedef enum http_end {
     HTTP_NO_NAME,   /* the name of the host or of the proxy is not known */
     HTTP_UNTRUSTED, /* the certificate does not hold, or no file of trusted ones can be read: final */
     HTTP_LATE,      /* one of the limits */
+    HTTP_AWAY,      /* no connection, but nobody called http_poll for most of that time */
     HTTP_UNUSABLE   /* the URL cannot be used at all */
 } http_end;
 
@@ -74,7 +75,10 @@ void http_close(http *h);
 http_transfer *http_start(http *h, const http_request *q);
 /* Content came: the limit without content begins anew. To be called within body_part. */
 void http_content_came(http_transfer *t);
-/* Lets everything progress for at most `timeout_ms`; true when a request ended. */
+/* Lets everything progress for at most `timeout_ms`; true when a request ended. A request that has just been started is
+ * helped on its way for up to half a second all the same: a connection takes several steps, and the next call
+ * may be long
+ * in coming while a kernel is being tuned. */
 bool http_poll(http *h, int64_t timeout_ms, http_result *out);
 size_t http_in_flight(const http *h);
 

@@ -6,8 +6,10 @@
 #include "base/mem.h"
 #include "support_asking.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +83,72 @@ static void limits(void **state)
     const http_answer slow[] = {{.bytes = answer_stream(DELTA("a")), .then = THEN_PING}};
     r = asking_script("openai", slow, 1, &o);
     asking_expect(&r, LLM_CUT, "a", "timeouts.total");
+    server_stop(&asking_server);
+}
+
+/* A listener whose queue is full: connections to it neither succeed nor fail. */
+static int start_deaf(char *url, size_t size, int fillers[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 0), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    for (int i = 0; i < 2; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        connect(fillers[i], (struct sockaddr *)&address, length);
+    }
+    snprintf(url, size, "openai:m@http://127.0.0.1:%d", ntohs(address.sin_port));
+    return listener;
+}
+
+/* Time in which nobody polled is not the server's fault; time in which somebody did is. */
+static void no_connection(void **state)
+{
+    (void)state;
+    provider_options o = asking_options();
+    char spec[128];
+    int fillers[2], listener = start_deaf(spec, sizeof spec, fillers);
+    o.max_tries = 1;
+    o.connect_ms = 3000;
+    llm_session *s = asking_open(spec, &o, NULL);
+    llm_request q = asking_question(1);
+    llm_reply r;
+    assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    assert_false(llm_poll(s, 0, &r));
+    usleep(3500000);
+    assert_false(llm_poll(s, 0, &r));
+    r = asking_next(s);
+    assert_int_equal(r.tries, 2);
+    asking_expect(&r, LLM_STOPPED, NULL, "timeouts.connect");
+    llm_session_close(s);
+    for (int i = 0; i < 2; i++)
+        close(fillers[i]);
+    close(listener);
+}
+
+/* One look is enough for a request to reach the server, though nobody polls again for long. */
+static void sets_out_at_once(void **state)
+{
+    (void)state;
+    const provider_options o = asking_options();
+    const http_answer script[] = {{.bytes = answer_stream(GOOD)}};
+    server_start(&asking_server, script, 1);
+    char spec[128];
+    snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    llm_session *s = asking_open(spec, &o, NULL);
+    llm_request q = asking_question(1);
+    llm_reply r;
+    assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    bool came = llm_poll(s, 0, &r);
+    for (int i = 0; i < ASKING_FOREVER_MS / 10 && server_asked(&asking_server) == 0; i++)
+        usleep(10000);
+    assert_int_equal(server_asked(&asking_server), 1);
+    if (!came)
+        r = asking_next(s);
+    asking_expect(&r, LLM_OK, "Hello", NULL);
+    llm_session_close(s);
     server_stop(&asking_server);
 }
 
@@ -485,6 +554,7 @@ static void key_stays_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ASKING_TEST(unreachable),       ASKING_TEST(limits),
+                                       ASKING_TEST(no_connection),     ASKING_TEST(sets_out_at_once),
                                        ASKING_TEST(dead_connection),   ASKING_TEST(http2_resets),
                                        ASKING_TEST(through_a_proxy),   ASKING_TEST(several_in_flight),
                                        ASKING_TEST(failed_tries_cost), ASKING_TEST(never_more_than_allowed),
