@@ -77,8 +77,7 @@ http_transfer *http_start(http *h, const http_request *q);
 void http_content_came(http_transfer *t);
 /* Lets everything progress for at most `timeout_ms`; true when a request ended. A request that has just been started is
  * helped on its way for up to half a second all the same: a connection takes several steps, and the next call
- * may be long
- * in coming while a kernel is being tuned. */
+ * may be long in coming while a kernel is being tuned. */
 bool http_poll(http *h, int64_t timeout_ms, http_result *out);
 size_t http_in_flight(const http *h);
 
