@@ -255,16 +255,18 @@ static void run_folds(const cost_table *m, const task_shape *list, size_t n_list
 
 static void print_all(const cost_table *m, const replay *r, const options *o)
 {
-    printf("%-10s %8s %8s %8s %10s %10s %8s\n", "rule", "geomean", "mean", "worst", "geo >30us", "worst >30us", "not timed");
+    printf("%-10s %8s %8s %8s %10s %10s %8s\n", "rule", "geomean", "mean", "worst", "geo >30us", "worst >30us",
+           "not timed");
     for (rule q = 0; q < RULES; q++) {
         const score *s = &r->of[q];
         printf("%-10s %8.3f %8.3f %8.3f %10.3f %10.3f %8zu\n", rule_names[q], regret_geomean(&s->all),
                regret_mean(&s->all), s->all.worst, regret_geomean(&s->longer), s->longer.worst, s->unknown);
     }
-    printf("dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%zu folds=%zu "
-           "leaves_mean=%.1f beyond_reach=%zu",
-           strcmp(o->results, "synthetic") == 0 ? "synthetic" : "recorded", m->n_shapes, r->of[0].n, r->of[0].n_longer,
-           m->n_variants, o->n_variants, r->folds, (double)r->leaves / (double)r->folds, r->beyond);
+    printf(
+        "dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%zu folds=%zu "
+        "leaves_mean=%.1f beyond_reach=%zu",
+        strcmp(o->results, "synthetic") == 0 ? "synthetic" : "recorded", m->n_shapes, r->of[0].n, r->of[0].n_longer,
+        m->n_variants, o->n_variants, r->folds, (double)r->leaves / (double)r->folds, r->beyond);
     for (rule q = 0; q < RULES; q++)
         printf(" %s_geomean=%.4f %s_worst=%.3f %s_geomean_30us=%.4f %s_worst_30us=%.3f", rule_names[q],
                regret_geomean(&r->of[q].all), rule_names[q], r->of[q].all.worst, rule_names[q],
@@ -326,8 +328,7 @@ static void replay_recorded(const task *t, const options *o, const task_shape *l
     size_t n;
     need(task_types_parse(t, o->type, &types, &err), &err);
     task_types_print(t, &types, &types_text);
-    need(store_open(":memory:", false, &s, &err), &err);
-    need(results_import(s, o->results, &n, &err), &err);
+    need(results_open(o->results, &s, &err), &err);
     const store_query q = {.task_hash = t->hash, .types = strb_text(&types_text), .device_key = o->device_key};
     need(results_groups_load(s, &q, false, &groups, &err), &err);
     for (size_t i = 0; i < groups.n; i += n) {
@@ -342,7 +343,8 @@ static void replay_recorded(const task *t, const options *o, const task_shape *l
         costs_clear(&m);
     }
     if (groups.n == 0)
-        fprintf(stderr, "dispatch: %s holds nothing of this task as it is now, of these types and device\n", o->results);
+        fprintf(stderr, "dispatch: %s holds nothing of this task as it is now, of these types and device\n",
+                o->results);
     results_groups_clear(&groups);
     strb_clear(&types_text);
     store_close(s);
@@ -363,8 +365,9 @@ int main(int argc, char **argv)
     task_shape *list = NULL;
     size_t n_list = 0;
     if (argc < 3 || argc % 2 == 0) {
-        fprintf(stderr, "usage: dispatch TASK RESULTS|synthetic [--shapes FILE] [--variants K] [--device KEY] [--type T] "
-                        "[--seed N]\n");
+        fprintf(stderr,
+                "usage: dispatch TASK RESULTS|synthetic [--shapes FILE] [--variants K] [--device KEY] [--type T] "
+                "[--seed N]\n");
         return 2;
     }
     const options o = {.task = argv[1],

@@ -6,17 +6,20 @@
 #
 # The winners of all runs are timed once more, in turns (ROUNDS rows each), so that the spread of the winners is told
 # apart from a drift of the device between the runs. Environment: BUILD or KERNWRIGHT (the program), TASK (gemm), TEMPLATE
-# (gemm_tiled), RUNS (5), BUDGET (100), SEED (1), STRATEGY (the default one), ROUNDS (3), KERNWRIGHT_DEVICE, OPTIONS (more
+# (gemm_tiled), RUNS (5; 3 without a GPU), BUDGET (100; 30), SEED (1), STRATEGY (the default one), ROUNDS (3), KERNWRIGHT_DEVICE, OPTIONS (more
 # options of tune), OUT (folder). Last line: "repeat: runs=.. spread_percent=.. ...": spread is (largest - least) / least of
 # the times that the runs themselves report; again_percent the same of the times in turns; same_winner counts the runs
 # that ended with the most frequent winner, same_proposals those that proposed the same set as the first run.
 set -eu
 program=${KERNWRIGHT:-${BUILD:-build}/kernwright}
-task=${TASK:-gemm} template=${TEMPLATE:-gemm_tiled} runs=${RUNS:-5} budget=${BUDGET:-100} seed=${SEED:-1}
+task=${TASK:-gemm} template=${TEMPLATE:-gemm_tiled} seed=${SEED:-1}
 work=${OUT:-${BUILD:-build}/bench/repeat}
-if [ -z "${1:-}" ]; then
-    set -- M=128,N=128,K=128
-    "$program" devices --json 2>/dev/null | grep -q '"is_gpu": *1' && set -- M=2048,N=2048,K=2048
+if "$program" devices --json 2>/dev/null | grep -q '"is_gpu": *1'; then
+    runs=${RUNS:-5} budget=${BUDGET:-100}
+    [ -n "${1:-}" ] || set -- M=2048,N=2048,K=2048
+else
+    runs=${RUNS:-3} budget=${BUDGET:-30}
+    [ -n "${1:-}" ] || set -- M=128,N=128,K=128
 fi
 rm -rf "$work"
 mkdir -p "$work"

@@ -5,7 +5,8 @@ one run; samples and neighbour queries per second; counts.
 Every time is that of the first construction in a new process, of one space ready for random access, with the file read
 and its expressions parsed before: `space_new` here, `Searchspace(...)` in Kernel Tuner, `SearchSpace(...,
 enable_1d_access=True)` in pyATF, whose constraints stand with the last parameter that they use. Kernel Tuner and pyATF
-list the space, so the largest problem is ours alone.
+list the space, so the largest problem is ours alone. Ratios are of processor time (all three use one thread), which other
+work on the machine does not change; wall time is printed beside it.
 
 usage: bench/space.sh [--repeat 5] [--own-repeat 11] [--timeout 300] [--only NAME,NAME] [--no-peers]
 Last line: space: hotspot_ms=.. hotspot_ratio=.. ... counts_exact=.. least_samples_per_s=.. least_neighbours_per_s=..
@@ -25,6 +26,15 @@ sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]  # kern
 LARGEST = 10_000_000  # valid configurations that the peers are asked to list
 
 
+def now():
+    return time.perf_counter(), time.process_time()
+
+
+def since(start):
+    """Milliseconds by the clock and on a processor."""
+    return [(b - a) * 1e3 for a, b in zip(start, now())]
+
+
 def load(path):
     with open(path, encoding="utf-8") as f:
         part = json.load(f)["ConfigurationSpace"]
@@ -40,9 +50,9 @@ def kernel_tuner(path):
     from kernel_tuner.searchspace import Searchspace
 
     params, conditions = load(path)
-    start = time.perf_counter()
+    start = now()
     space = Searchspace(params, conditions, 1024, block_size_names=[])  # no limit that the problem does not state
-    return time.perf_counter() - start, space.size
+    return since(start), space.size
 
 
 def pyatf(path):
@@ -61,16 +71,16 @@ def pyatf(path):
             body = " and ".join(f"({t})" for t in of_last[name])
             constraint = eval(f"lambda {', '.join(used)}: {body}")
         tps.append(TP(name, Set(*values), constraint) if constraint else TP(name, Set(*values)))
-    start = time.perf_counter()
+    start = now()
     space = SearchSpace(*tps, enable_1d_access=True, verbosity=0)
-    return time.perf_counter() - start, space.constrained_size
+    return since(start), space.constrained_size
 
 
 PEERS = {"kernel_tuner": kernel_tuner, "pyatf": pyatf}
 
 
 def peer(name, path, timeout):
-    """(seconds, count) in a new process; None where it takes too long or fails."""
+    """([milliseconds by the clock, on a processor], count) in a new process; None where it takes too long or fails."""
     argv = [sys.executable, os.path.abspath(__file__), "--peer", name, path]
     try:
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout)
@@ -102,11 +112,12 @@ def text_of(times):
 
 def one(args, name, valid, peers):
     path = os.path.join(args.folder, f"{name}.T1.json")
-    mine, theirs, ratios, rates = [], {p: [] for p in peers}, {p: [] for p in peers}, []
+    mine, cpu, theirs, ratios, rates = [], [], {p: [] for p in peers}, {p: [] for p in peers}, []
     wrong, given_up = 0, set()
     for i in range(max(args.own_repeat, args.repeat)):
         r = ours(args.program, path, 1)
         mine.append(r["cold_ms"])
+        cpu.append(r["cold_cpu_ms"])
         rates.append(r)
         wrong += r["count"] != valid
         for p in peers if i < args.repeat and valid <= LARGEST else []:
@@ -114,18 +125,19 @@ def one(args, name, valid, peers):
             if got is None:
                 given_up.add(p)
                 continue
-            theirs[p].append(got[0] * 1e3)
-            ratios[p].append(got[0] * 1e3 / mine[-1])
+            theirs[p].append(got[0])
+            ratios[p].append(got[0][1] / cpu[-1])
             if got[1] != valid:
                 print(f"  {p} counts {got[1]} in {name}, not {valid}")
     rate = {k: statistics.median(r[k] for r in rates) for k in rates[0] if k.endswith("_per_s")}
     print(f"{name}: {rates[0]['count']} of {rates[0]['cartesian']:.6g}{' WRONG' if wrong else ''}, {rates[0]['bytes']} bytes; "
-          f"ours {text_of(mine)} ms ({len(mine)})"
-          + "".join(f"; {p} {text_of(theirs[p])} ms ({len(theirs[p])}), ratio {text_of(ratios[p])}" for p in peers)
+          f"ours {text_of(cpu)} ms, wall {text_of(mine)} ms ({len(mine)})"
+          + "".join(f"; {p} {text_of([t[1] for t in theirs[p]])} ms, wall {text_of([t[0] for t in theirs[p]])} ms "
+                    f"({len(theirs[p])}), ratio {text_of(ratios[p])}" for p in peers)
           + f"; millions a second: {rate['samples_per_s'] / 1e6:.2f} samples, {rate['neighbours_per_s'] / 1e6:.2f} random "
           f"neighbours, {rate['lists_per_s'] / 1e6:.2f} lists of all neighbours, {rate['listed_per_s'] / 1e6:.1f} neighbours "
           "in lists", flush=True)
-    return statistics.median(mine), {p: statistics.median(r) for p, r in ratios.items() if r}, rate, wrong == 0
+    return (statistics.median(mine), statistics.median(cpu)), {p: statistics.median(r) for p, r in ratios.items() if r}, rate, wrong == 0
 
 
 def main():
@@ -154,7 +166,7 @@ def main():
     results = {n: one(args, n, v, peers) for n, v in problems.items() if not only or n in only}
     keys = []
     for name, (ms, ratios, _, _) in results.items():
-        keys.append(f"{name}_ms={ms:.3f}")
+        keys.append(f"{name}_ms={ms[0]:.3f} {name}_cpu_ms={ms[1]:.3f}")
         keys += [f"{name}_{'ratio' if p == 'kernel_tuner' else p + '_ratio'}={r:.1f}" for p, r in ratios.items()]
     keys.append(f"counts_exact={sum(r[3] for r in results.values())}")
     keys.append(f"least_samples_per_s={min(r[2]['samples_per_s'] for r in results.values()):.0f}")

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "tuner/reference.h"
 #include "tuner/space.h"
+#include "tuner/task_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,11 @@ static kw_code check_task(const check_cli *c, const char *path, kw_error *err)
     free(shapes);
     if (code == KW_OK)
         code = reference_compile(t, err);
+    task_types types;
+    if (code == KW_OK)
+        code = task_types_parse(t, c->type, &types, err);
+    if (code == KW_OK)
+        code = task_check(t, &types, err);
     if (code == KW_OK) {
         char text[256];
         snprintf(text, sizeof text, "task %s is sound: dims %zu, tensors %zu, shapes %zu, edge shapes %zu, %s", t->name,
@@ -146,7 +152,8 @@ int cli_check(int argc, char **argv)
     const option_set set = {
         "check", "FILE... [options]",
         "Checks templates (files or names) and tasks (folders or task.json) without a device: whether they can be\n"
-        "read and expanded, and how large the space is within the limits of a typical GPU.",
+        "read and expanded, how large the space is within the limits of a typical GPU, and whether a task's reference\n"
+        "agrees with itself and uses every input.",
         rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;

@@ -18,6 +18,7 @@ typedef struct command {
 } command;
 
 int cli_check(int argc, char **argv);
+int cli_crossover(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_emit(int argc, char **argv);
@@ -31,6 +32,7 @@ int cli_tasks(int argc, char **argv);
 int cli_templates(int argc, char **argv);
 int cli_time(int argc, char **argv);
 int cli_tune(int argc, char **argv);
+int cli_matrix(int argc, char **argv);
 int cli_worker(int argc, char **argv);
 
 /* Prints "kernwright COMMAND: message" on standard error and returns the exit code of err. */

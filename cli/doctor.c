@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/subprocess.h"
+#include "tuner/oclgrind.h"
 #include "tuner/pool.h"
 
 #include <stdio.h>
@@ -58,6 +59,23 @@ static void check_compiler(doctor *d)
         say(d, "note", "compiler", text);
     }
     subprocess_result_clear(&r);
+}
+
+static void check_oclgrind(doctor *d)
+{
+    char *path = oclgrind_find();
+    strb text = STRB_INIT;
+    if (path)
+        oclgrind_version(path, &text);
+    if (text.length > 0)
+        strb_printf(&text, ", %s: winners are simulated before they are named", path);
+    else if (path)
+        strb_printf(&text, "%s does not run: winners are not simulated", path);
+    else
+        strb_add(&text, "not found: winners are not simulated (apt-get install oclgrind)");
+    say(d, strstr(strb_text(&text), "not") ? "note" : "ok", "oclgrind", strb_text(&text));
+    strb_clear(&text);
+    free(path);
 }
 
 static void check_devices(doctor *d, const char *worker_command)
@@ -121,10 +139,10 @@ int cli_doctor(int argc, char **argv)
         {"--worker-command", OPTION_TEXT, &worker_command, "CMD", "check a worker started this way"},
         {"--json", OPTION_FLAG, &d.json, NULL, "as JSON"},
     };
-    const option_set set = {
-        "doctor", "[options]",
-        "Checks data folders, worker process, drivers, compiler and store. Exit 3 if something must be mended.", rows,
-        sizeof rows / sizeof *rows};
+    const option_set set = {"doctor", "[options]",
+                            "Checks data folders, worker process, drivers, compiler, simulator and store. Exit 3 if "
+                            "something must be mended.",
+                            rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;
@@ -143,6 +161,7 @@ int cli_doctor(int argc, char **argv)
         check_data(&d, "tasks");
         check_devices(&d, worker_command);
         check_compiler(&d);
+        check_oclgrind(&d);
         check_store(&d, store_file);
         if (d.json) {
             strb text = STRB_INIT;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "tuner/dispatch.h"
 #include "tuner/portfolio.h"
+#include "tuner/problem_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +14,25 @@
 typedef struct emit_cli {
     const char *out, *from, *store, *type, *prefix, *device, *language, *shapes;
     int64_t variants;
-    bool unverified;
+    bool unverified, split;
 } emit_cli;
 
 /* The source of rows: the store, or a results file read into a store in memory. */
 static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
 {
-    if (!c->from)
-        return store_open(c->store, true, s, err);
-    size_t n;
-    kw_code code = store_open(":memory:", false, s, err);
-    return code == KW_OK ? results_import(*s, c->from, &n, err) : code;
+    return c->from ? results_open(c->from, s, err) : store_open(c->store, true, s, err);
+}
+
+/* A task, or the one that a problem file states. */
+static kw_code load_task(const char *name, task **t, kw_error *err)
+{
+    template *p = NULL;
+    task_shape shape;
+    if (!problem_is_file(name))
+        return task_load(name, t, err);
+    kw_code code = problem_kernel_load(name, t, &p, &shape, err);
+    template_free(p);
+    return code;
 }
 
 /* What the tree of a device is worth, and what portfolios of other sizes would be. */
@@ -46,21 +55,34 @@ static void report_device(const dispatch_report *r, size_t wanted)
     strb_clear(&line);
 }
 
+/* Beside the header: kw_gemm.h -> kw_gemm.c. Caller frees. */
+static char *sources_path_of(const char *header)
+{
+    const size_t n = strlen(header);
+    strb path = STRB_INIT;
+    strb_add_n(&path, header, n > 2 && strcmp(header + n - 2, ".h") == 0 ? n - 2 : n);
+    strb_add(&path, ".c");
+    return strb_take(&path);
+}
+
 static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 {
     task *t = NULL;
     task_types types;
     store *s = NULL;
     dispatch *d = NULL;
-    strb text = STRB_INIT;
+    strb text = STRB_INIT, sources = STRB_INIT;
+    char *sources_path = NULL;
     task_shape *shapes = NULL;
     size_t n_shapes = 0;
     if (c->variants < 0 || c->variants > PORTFOLIO_MAX)
         return kw_error_set(err, KW_BAD_INPUT, "--variants %lld: give 0 (no trees) to %d", (long long)c->variants,
                             PORTFOLIO_MAX);
+    if (c->split && strcmp(c->out, "-") == 0)
+        return kw_error_set(err, KW_BAD_INPUT, "--split writes two files: give -o FILE");
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
-    kw_code code = task_load(task_name, &t, err);
+    kw_code code = load_task(task_name, &t, err);
     if (code == KW_OK)
         code = task_types_parse(t, c->type, &types, err);
     if (code == KW_OK && c->shapes)
@@ -71,17 +93,25 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK)
         code = dispatch_build(s, t, &types, &o, &d, err);
     if (code == KW_OK)
-        code = header_write(dispatch_model(d), &text, err);
+        code = c->split ? header_write_split(dispatch_model(d), &text, &sources, err)
+                        : header_write(dispatch_model(d), &text, err);
+    if (code == KW_OK && c->split) {
+        sources_path = sources_path_of(c->out);
+        code = fs_write(sources_path, strb_text(&sources), sources.length, err);
+    }
     if (code == KW_OK)
         code = fs_write(c->out, strb_text(&text), text.length, err);
     if (code == KW_OK && strcmp(c->out, "-") != 0) {
         const header_model *m = dispatch_model(d);
         for (size_t i = 0; i < m->n_devices && c->variants > 0; i++)
             report_device(dispatch_device_report(d, i), (size_t)c->variants);
-        log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB", c->out, m->n_devices, m->n_rows, m->n_variants,
-                 (double)text.length / 1024);
+        log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB, kernel text of %.1f KiB %s%s", c->out,
+                 m->n_devices, m->n_rows, m->n_variants, (double)text.length / 1024,
+                 (double)header_text_bytes(m) / 1024, c->split ? "in " : "included", c->split ? sources_path : "");
     }
     strb_clear(&text);
+    strb_clear(&sources);
+    free(sources_path);
     free(shapes);
     dispatch_free(d);
     store_close(s);
@@ -102,6 +132,7 @@ int cli_emit(int argc, char **argv)
         {"--variants", OPTION_INT, &c.variants, "K", "variants of a device's decision tree; default 8; 0: no trees"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "how much each shape counts for the tree: a shapes file's counts"},
         {"--language", OPTION_TEXT, &c.language, "NAME", "opencl (default)"},
+        {"--split", OPTION_FLAG, &c.split, NULL, "kernel text in a .c file of its own, beside the header"},
         {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
     };
     const option_set set = {"emit", "TASK -o FILE [options]", "Writes the header-only dispatch table kw_TASK.h.", rows,

@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tuner/problem_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,18 @@ static kw_code take_shapes(job_setup *j, const char *dims, const char *shapes_fi
     if (code == KW_OK && j->n_shapes == 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s holds no shape", file);
     return code;
+}
+
+/* A problem file brings its task, its kernel and its only shape. */
+static kw_code take_problem(job_setup *j, const char *path, const char *type, const char *dims, kw_error *err)
+{
+    if (dims || type)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: a problem file has its own size and types", path);
+    j->templates = mem_calloc(1, sizeof *j->templates);
+    j->shapes = mem_calloc(1, sizeof *j->shapes);
+    kw_code code = problem_kernel_load(path, &j->task, &j->templates[0], j->shapes, err);
+    j->n_templates = j->n_shapes = code == KW_OK ? 1 : 0;
+    return code == KW_OK ? task_types_parse(j->task, NULL, &j->types, err) : code;
 }
 
 /* A verified run needs the fallback of the task as its trusted variant, also when it is not to be tuned. A task that
@@ -49,6 +62,14 @@ kw_code job_setup_init(job_setup *j, const char *task_name, const char *type, co
     memset(j, 0, sizeof *j);
     if (dims && shapes_file)
         return kw_error_set(err, KW_BAD_INPUT, "give either --dims or --shapes, not both");
+    if (problem_is_file(task_name)) {
+        kw_code code = names && names->n > 0
+                           ? kw_error_set(err, KW_BAD_INPUT, "%s: a problem file has its own kernel", task_name)
+                           : take_problem(j, task_name, type, dims ? dims : shapes_file, err);
+        if (code != KW_OK)
+            job_setup_clear(j);
+        return code;
+    }
     kw_code code = task_load(task_name, &j->task, err);
     if (code == KW_OK)
         code = task_types_parse(j->task, type, &j->types, err);
@@ -116,6 +137,13 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
                             "no template '%s': give a path, or one of the names that `kernwright templates` "
                             "lists",
                             name);
+    if (problem_is_file(path)) {
+        kw_code code = take_problem(j, path, type, dims, err);
+        free(path);
+        if (code != KW_OK)
+            job_setup_clear(j);
+        return code;
+    }
     kw_code code = template_task_name(path, &task_name, err);
     if (code == KW_OK)
         code = task_load(task_name, &j->task, err);

@@ -18,9 +18,11 @@ static const command commands[] = {
     {"expand", "print the source of one configuration", cli_expand},
     {"time", "verify and time one configuration", cli_time},
     {"tune", "search the best configuration for each shape", cli_tune},
+    {"matrix", "measure one list of configurations on every shape", cli_matrix},
     {"simulate", "replay recorded spaces: what each strategy finds, without a device", cli_simulate},
     {"results", "show, export, import and merge what was measured", cli_results},
     {"emit", "write the dispatch header", cli_emit},
+    {"crossover", "every device's best on every other device", cli_crossover},
     {"worker", "serve jobs on standard input and output (used by the tuner)", cli_worker},
 };
 

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/importance.h"
 #include "cli/options.h"
 #include "cli/table.h"
 
@@ -14,7 +15,7 @@
 
 typedef struct results_cli {
     const char *store, *task, *out;
-    bool json, failed, all, samples;
+    bool json, failed, all, samples, importance;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
@@ -324,8 +325,10 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
     if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
+    if (c->importance && strcmp(verb, "show") == 0 && c->failed)
+        return kw_error_set(err, KW_BAD_INPUT, "give either --failed or --importance, not both");
     if (strcmp(verb, "show") == 0)
-        return show(c, err);
+        return c->importance ? cli_show_importance(c->store, c->task, c->json, err) : show(c, err);
     if (strcmp(verb, "export") == 0)
         return export_text(c, err);
     if (strcmp(verb, "import") == 0)
@@ -349,6 +352,7 @@ int cli_results(int argc, char **argv)
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "show: one JSON line per measurement"},
         {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
+        {"--importance", OPTION_FLAG, &c.importance, NULL, "show: which parameters decide the time, for each template"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},

@@ -11,7 +11,7 @@ typedef struct time_cli {
     option_list set;
     const char *dims, *type, *device, *store, *worker_command;
     int64_t seed, compile_s, run_s;
-    bool json, warm, keep;
+    bool json, warm, keep, deep_check;
 } time_cli;
 
 static void print_text(const job_setup *setup, const task_shape *shape, const job_record *r, const stats_summary *s)
@@ -35,6 +35,8 @@ static void print_text(const job_setup *setup, const task_shape *shape, const jo
         printf(", %.4g GFLOP/s", flops);
     if (isfinite(bytes))
         printf(", %.4g GB/s", bytes);
+    if (r->detail)
+        printf("\n%s", r->detail);
     printf("\ncompile %.0f ms, verify %.0f ms, time %.0f ms", r->compile_ms, r->verify_ms, r->time_ms);
     if (r->registers >= 0)
         printf(", %lld registers, %lld bytes spilled", (long long)r->registers, (long long)r->spill_bytes);
@@ -126,7 +128,11 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
                       .fallback = setup.fallback,
                       .strategy = strategy_find("random", NULL),
                       .seed = (uint64_t)c->seed,
-                      .cold = !c->warm};
+                      .cold = !c->warm,
+                      .oclgrind = c->deep_check ? oclgrind_new(0) : NULL,
+                      .deep = c->deep_check ? DEEP_ALL : DEEP_NONE};
+    if (code == KW_OK && c->deep_check && !o.oclgrind)
+        code = oclgrind_missing(err);
     kw_code worst = code;
     for (size_t i = 0; code == KW_OK && i < setup.n_shapes; i++) {
         kw_code shape_code = time_shape(c, &setup, e, s, &o, config, &setup.shapes[i], err);
@@ -136,6 +142,7 @@ static kw_code run(const time_cli *c, const char *name, kw_error *err)
             break;
     }
     evaluator_close(e);
+    oclgrind_free(o.oclgrind);
     store_close(s);
     free(config);
     job_setup_clear(&setup);
@@ -153,6 +160,7 @@ int cli_time(int argc, char **argv)
         {"--device", OPTION_TEXT, &c.device, "SPEC", "device; default $KERNWRIGHT_DEVICE, first GPU, CPU"},
         {"--seed", OPTION_INT, &c.seed, "N", "seed of the inputs"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold)"},
+        {"--deep-check", OPTION_FLAG, &c.deep_check, NULL, "run it on small shapes under Oclgrind, too"},
         {"--keep", OPTION_FLAG, &c.keep, NULL, "keep the measurement in the store"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "the store for --keep"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per shape, with all samples"},

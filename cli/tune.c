@@ -5,17 +5,22 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "tuner/tune_many.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* From so many shapes on they are tuned together where no budget is given, with so many evaluations each. */
+#define MANY_SHAPES 16
+#define MANY_EVALUATIONS 25
+
 typedef struct tune_cli {
-    const char *dims, *shapes, *type, *device, *strategy, *budget, *store, *worker_command, *trace;
+    const char *dims, *shapes, *type, *device, *strategy, *budget, *total_budget, *store, *worker_command, *trace;
     option_list templates;
     int64_t seed, compile_workers, compile_s, run_s;
-    bool json, warm, no_probe;
+    bool json, warm, no_probe, deep_check, no_deep_check;
     const task *task;
 } tune_cli;
 
@@ -74,8 +79,7 @@ static void on_progress(const tune_progress *p, void *cookie)
         snprintf(share, sizeof share, "%llu in %.0f/%.0f s", (unsigned long long)p->done, p->seconds,
                  p->seconds_budget);
     log_live("%s  %s  %s  %s %s  best %s", strb_text(&shape), share, p->reused ? "stored" : p->purpose,
-             p->m->template_name,
-             outcome_name(p->m->outcome), best);
+             p->m->template_name, outcome_name(p->m->outcome), best);
     strb_clear(&shape);
 }
 
@@ -101,6 +105,8 @@ static void print_json_result(const task *t, const task_shape *s, const tune_res
     if (isfinite(r->noise))
         json_set_number(o, "noise", r->noise);
     json_set_string(o, "verified", verified_name(r->verified));
+    if (r->deep_check[0])
+        json_set_string(o, "deep_check", r->deep_check);
     json_set_string(o, "source_hash", r->source_hash);
     json_set_int(o, "measured", (int64_t)r->measured);
     json_set_int(o, "reused", (int64_t)r->reused);
@@ -183,6 +189,20 @@ static void print_summary(const summary *sum)
     if (sum->stopped_early > 0)
         printf("%llu hopeless candidates were stopped after two samples, which saved about %.3g ms of device time\n",
                (unsigned long long)sum->stopped_early, sum->saved_ms);
+}
+
+/* All shapes share one budget; their winners are named afterwards, from the store. */
+static kw_code tune_together(const job_setup *setup, evaluator *e, store *s, const tune_budget *total, tune_options *o,
+                             kw_error *err)
+{
+    tune_many_result r;
+    kw_code code = tune_many(e, s, setup->task, o, setup->shapes, setup->n_shapes, total, &r, err);
+    log_live_end();
+    log_info("%zu shapes together: %llu measured, %llu stored, %llu failed, %llu different texts; %.1f s in choosing",
+             setup->n_shapes, (unsigned long long)r.measured, (unsigned long long)r.reused,
+             (unsigned long long)r.failed, (unsigned long long)r.configs, r.model_seconds);
+    o->budget = (tune_budget){1, 0};
+    return code;
 }
 
 static kw_code tune_all(const tune_cli *c, const job_setup *setup, evaluator *e, store *s, const tune_options *o,
@@ -273,21 +293,50 @@ static kw_code probe_device(const tune_cli *c, evaluator *e, store *s, probe_fac
     return KW_OK;
 }
 
+/* Winners are simulated where the simulator is installed. */
+static kw_code find_oclgrind(const tune_cli *c, tune_options *o, kw_error *err)
+{
+    if (c->deep_check && c->no_deep_check)
+        return kw_error_set(err, KW_BAD_INPUT, "give either --deep-check or --no-deep-check, not both");
+    o->deep = c->deep_check ? DEEP_ALL : c->no_deep_check ? DEEP_NONE : DEEP_WINNERS;
+    o->oclgrind = c->no_deep_check ? NULL : oclgrind_new(0);
+    if (!o->oclgrind && c->deep_check)
+        return oclgrind_missing(err);
+    if (!o->oclgrind && !c->no_deep_check)
+        log_info("Oclgrind is not installed, so that winners are not simulated (apt-get install oclgrind)");
+    return KW_OK;
+}
+
+static kw_code budgets_of(const tune_cli *c, tune_budget *one, tune_budget *total, kw_error *err)
+{
+    *total = (tune_budget){0, 0};
+    if (c->budget && c->total_budget)
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "give either --budget, for each shape, or --total-budget, for all together");
+    kw_code code = tune_budget_parse(c->budget ? c->budget : "100", one, err);
+    return code == KW_OK && c->total_budget ? tune_budget_parse(c->total_budget, total, err) : code;
+}
+
 static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
     tune_options o;
     probe_fact fact;
     memset(&o, 0, sizeof o);
-    kw_code code = tune_budget_parse(c->budget, &o.budget, err);
+    tune_budget total;
+    kw_code code = budgets_of(c, &o.budget, &total, err);
     if (code != KW_OK)
         return code;
     o.strategy = strategy_find(c->strategy, err);
     if (!o.strategy)
         return KW_BAD_INPUT;
-    code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
-    if (code != KW_OK)
+    code = find_oclgrind(c, &o, err);
+    if (code == KW_OK)
+        code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
+    if (code != KW_OK) {
+        oclgrind_free(o.oclgrind);
         return code;
+    }
     tune_cli with_task = *c;
     with_task.task = setup.task;
     o.types = setup.types;
@@ -320,7 +369,12 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK) {
         sum.with_limit = o.probe != NULL;
         sum.tab = new_table(setup.task, sum.with_limit);
-        code = tune_all(&with_task, &setup, e, s, &o, &sum, err);
+        if (!c->budget && !c->total_budget && setup.n_shapes >= MANY_SHAPES)
+            total.configurations = MANY_EVALUATIONS * setup.n_shapes;
+        if (total.configurations || total.seconds > 0)
+            code = tune_together(&setup, e, s, &total, &o, err);
+        if (code == KW_OK)
+            code = tune_all(&with_task, &setup, e, s, &o, &sum, err);
         if (!c->json)
             print_summary(&sum);
     }
@@ -329,6 +383,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
         code = kw_error_set(err, why.code, "%s", why.message);
     trace_free(o.trace);
     evaluator_close(e);
+    oclgrind_free(o.oclgrind);
     store_close(s);
     if (sum.tab)
         table_free(sum.tab);
@@ -339,7 +394,7 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 
 int cli_tune(int argc, char **argv)
 {
-    tune_cli c = {.strategy = "auto", .budget = "100", .compile_workers = -1};
+    tune_cli c = {.strategy = "auto", .compile_workers = -1};
     const option_row rows[] = {
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "one shape"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "shapes as JSON lines; default: the task's own"},
@@ -349,9 +404,14 @@ int cli_tune(int argc, char **argv)
         {"--template", OPTION_LIST, &c.templates, "NAME", "only this template (name or path)"},
         {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "how configurations are chosen; see below; default auto"},
         {"--budget", OPTION_TEXT, &c.budget, "N|TIME", "per shape: 200, 60s, 5m, or both (200,60s); default 100"},
+        {"--total-budget", OPTION_TEXT, &c.total_budget, "N|TIME",
+         "for all shapes together, which learn from each other; default from 16 shapes on: 25 for each"},
         {"--seed", OPTION_INT, &c.seed, "N", "seed of search and inputs; default 0"},
         {"--warm", OPTION_FLAG, &c.warm, NULL, "time with warm caches (default: cold, buffers rotate)"},
         {"--no-probe", OPTION_FLAG, &c.no_probe, NULL, "do without what the device can do, also if the store has it"},
+        {"--deep-check", OPTION_FLAG, &c.deep_check, NULL,
+         "run every right candidate under Oclgrind; default: winners, where it is installed"},
+        {"--no-deep-check", OPTION_FLAG, &c.no_deep_check, NULL, "run none under Oclgrind"},
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},

@@ -77,6 +77,11 @@ kw_code expr_eval(const expr *e, const value *env, arena *scratch, value *out, k
 kw_code expr_eval_int(const expr *e, const value *env, int64_t *out, kw_error *err);
 /* Python's truth: 0, 0.0, "", [] and False are false. */
 kw_code expr_eval_truth(const expr *e, const value *env, bool *out, kw_error *err);
+/* The truth for n values of one slot at once, the other slots from env: what expr_eval_truth says of each, faster. false
+ * if some value takes more than plain integer arithmetic (reals, lists, `or`, overflow, an error, ...), or n is over
+ * EXPR_MANY: then ask one by one. */
+#define EXPR_MANY 64
+bool expr_eval_truth_many(const expr *e, const value *env, int slot, const int64_t *values, size_t n, bool *out);
 kw_code expr_eval_real(const expr *e, const value *env, double *out, kw_error *err);
 
 /* List items that one evaluation may make or look at, and all evaluations together that one text is made with. */
@@ -141,8 +146,8 @@ void expr_c_prelude(const char *prefix, strb *out);
 
 /* ---- Python ----
  * Appends e as a Python expression with the same value, for files that other tuners evaluate. names[slot] stands for a
- * slot; where it, or `names`, is NULL the scope's own name does. KW_BAD_INPUT, and nothing is appended, for what Python has no word for: sizeof, vec, lit, log2 and device.*
- * that were not folded away. */
+ * slot; where it, or `names`, is NULL the scope's own name does. KW_BAD_INPUT, and nothing is appended, for what Python
+ * has no word for: sizeof, vec, lit, log2 and device.* that were not folded away. */
 kw_code expr_print_python(const expr *e, const char *const *names, strb *out, kw_error *err);
 void value_print_python(value v, strb *out); /* True, 'text', [1, 2] */
 

@@ -48,7 +48,7 @@ static void add_against(shape_features *f, const size_t *keys, size_t n_keys)
 
 void features_of_task(const task *t, shape_features *out)
 {
-    size_t keys[TASK_MAX_DIMS], n = 0;
+    size_t keys[TASK_MAX_DIMS] = {0}, n = 0;
     out->task = t;
     out->n = 0;
     for (size_t i = 0; i < t->n_dims; i++)
@@ -67,7 +67,7 @@ void features_of_task(const task *t, shape_features *out)
 
 void features_compute(const shape_features *f, const int64_t *dims, int32_t *out)
 {
-    int32_t logs[TASK_MAX_DIMS];
+    int32_t logs[TASK_MAX_DIMS] = {0};
     for (size_t i = 0; i < f->task->n_dims; i++)
         logs[i] = kw_log2_256(dims[i]);
     for (size_t k = 0; k < f->n; k++) {

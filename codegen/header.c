@@ -275,11 +275,12 @@ static kw_code write_task(writer *w, size_t *select_end, kw_error *err)
     return code == KW_OK ? header_put_launch(w, err) : code;
 }
 
-kw_code header_write(const header_model *m, strb *out, kw_error *err)
+static kw_code write_header(const header_model *m, strb *out, strb *sources, kw_error *err)
 {
     writer w;
     size_t select_end = 0;
     writer_init(&w, m);
+    w.sources = sources;
     kw_code code = write_task(&w, &select_end, err);
     if (code == KW_OK) {
         put_provenance(&w, out);
@@ -292,4 +293,27 @@ kw_code header_write(const header_model *m, strb *out, kw_error *err)
     }
     writer_clear(&w);
     return code;
+}
+
+kw_code header_write(const header_model *m, strb *out, kw_error *err)
+{
+    return write_header(m, out, NULL, err);
+}
+
+kw_code header_write_split(const header_model *m, strb *out, strb *sources, kw_error *err)
+{
+    return write_header(m, out, sources, err);
+}
+
+size_t header_text_bytes(const header_model *m)
+{
+    writer w;
+    size_t bytes = 0;
+    writer_init(&w, m);
+    for (size_t i = 0; i < m->n_variants; i++)
+        header_add_pieces(&w, m->variants[i]->source);
+    for (size_t i = 0; i < w.n_pieces; i++)
+        bytes += w.piece_lengths[i];
+    writer_clear(&w);
+    return bytes;
 }

@@ -66,5 +66,11 @@ typedef struct header_model {
 } header_model;
 
 kw_code header_write(const header_model *m, strb *out, kw_error *err);
+/* The same without the kernel text, which goes to `sources`: a file of C99 or C++11 that is compiled and linked once.
+ * Text of another emission does not link with it. */
+kw_code header_write_split(const header_model *m, strb *out, strb *sources, kw_error *err);
+
+/* Bytes of kernel text that the model's header holds, equal pieces counted once. */
+size_t header_text_bytes(const header_model *m);
 
 #endif

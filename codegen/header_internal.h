@@ -62,6 +62,7 @@ typedef struct writer {
     size_t piece_index_size;
 
     const header_row **rows; /* sorted by device and key dims */
+    strb *sources;           /* kernel text goes here; NULL: into the header */
     shape_features features;
     bool feature_used[FEATURES_MAX];
     size_t n_trees;

@@ -168,7 +168,7 @@ static void put_device_index(writer *w, const uint64_t *key_hashes)
     const size_t size = (size_t)1 << bits;
     uint16_t *index = mem_calloc(size, sizeof *index);
     for (size_t i = 0; i < w->m->n_devices; i++) {
-        size_t slot = kw_hash_slot(key_hashes[i], bits);
+        size_t slot = (size_t)(key_hashes[i] >> (64u - bits));
         while (index[slot])
             slot = (slot + 1) & (size - 1);
         index[slot] = (uint16_t)(i + 1);

@@ -100,6 +100,8 @@ static const char *const reserved[] = {
     "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof",
     "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
     "xor_eq",
+    /* macros of the headers that are included */
+    "NULL", "EOF", "errno", "stdin", "stdout", "stderr", "assert",
     /* parameters and variables of the emitted functions */
     "handle", "queue", "shape", "workspace", "n_wait", "wait", "event", "device", "variant", "plan", "scalars",
     "choice", "status", "step", "tensors", "text", "full", "values", "none"};

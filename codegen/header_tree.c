@@ -52,8 +52,9 @@ static bool children_are_valid(const header_tree *t)
     for (size_t i = 0; i < t->n_nodes && valid; i++)
         for (int c = 0; c < 2 && valid; c++) {
             const int next = t->nodes[i].next[c];
-            const size_t place = next < 0 ? t->n_nodes + (size_t)~next : (size_t)next;
-            valid = next < 0 ? (size_t)~next < t->n_leaves : (size_t)next > i && (size_t)next < t->n_nodes;
+            const size_t number = next < 0 ? -1 - (size_t)next : (size_t)next;
+            const size_t place = next < 0 ? t->n_nodes + number : number;
+            valid = next < 0 ? number < t->n_leaves : number > i && number < t->n_nodes;
             valid = valid && parents[place]++ == 0;
         }
     free(parents);

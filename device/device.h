@@ -83,6 +83,8 @@ typedef struct device_launch {
     size_t local[3], groups[3];
     const device_arg *args;
     size_t n_args;
+    bool fenced; /* device_run, views of buffers as arguments, PoCL: whoever touches what lies around them ends the
+                    process. Elsewhere nothing is different */
 } device_launch;
 
 typedef struct device_build_info {
@@ -193,6 +195,7 @@ struct device_buffer {
     size_t bytes;
     size_t n_views; /* alive, of this buffer */
     void *handle;
+    unsigned char *host; /* where a driver was told to keep it, on a CPU device; NULL: it chose itself */
     device_buffer *next; /* in the list of freed ones */
 };
 

@@ -45,13 +45,14 @@ static kw_code create(opencl *o, cl_int *code)
     return *code == CL_SUCCESS ? KW_OK : KW_ENVIRONMENT;
 }
 
-/* A CPU device shares the host's memory, and a kernel that runs there can write anywhere: the host compares. */
+/* A CPU device shares the host's memory, and a kernel that runs there can write anywhere: the host compares. A
+ * simulator would run our kernels slowly, and report on them. */
 static bool compares_on_device(const device_info *info)
 {
     const char *wanted = getenv("KERNWRIGHT_COMPARE");
     if (wanted && strcmp(wanted, "device") == 0)
         return true;
-    return !info->limits.is_cpu && !(wanted && strcmp(wanted, "host") == 0);
+    return !info->limits.is_cpu && !info->simulated && !(wanted && strcmp(wanted, "host") == 0);
 }
 
 static kw_code open_device(const char *spec, device *d, kw_error *err)

@@ -111,6 +111,15 @@ kw_code opencl_compare_by_kernel(device *d, device_buffer *a, size_t a_offset, d
                                  size_t bytes, size_t words_per_launch, uint64_t *n_different, uint64_t *first,
                                  kw_error *err);
 
+/* ---- opencl_fence.c: on PoCL, pages that a verified run must not touch ---- */
+
+bool opencl_fences(const device *d); /* are they possible? */
+/* Like clCreateBuffer; in memory of ours where fences are possible. */
+cl_mem opencl_fenced_buffer(device *d, device_buffer *b, cl_int *code);
+/* Closes (opens) what lies before and behind the views that the launches get, as far as whole pages go: whoever reads
+ * or writes there ends the process by SIGSEGV. Nothing else may use the buffers in between; the queue is empty. */
+void opencl_fence(const device_launch *launches, size_t n, bool closed);
+
 /* ---- opencl_check.c: the optional operations of device_ops, where the device compares ---- */
 
 bool opencl_can_check(device *d); /* builds the kernels at the first call */

@@ -34,8 +34,9 @@ opencl_cache *opencl_cache_of_device(const device_info *info)
     const char *wanted = getenv("KERNWRIGHT_BINARY_CACHE");
     uint64_t bytes = wanted_bytes();
     bool on = wanted && strcmp(wanted, "on") == 0, off = wanted && strcmp(wanted, "off") == 0;
-    /* PoCL compiles everything once more, for groups of any size, before it hands out a binary. */
-    if (off || bytes == 0 || (info->builds_at_launch && !on))
+    /* PoCL compiles everything once more, for groups of any size, before it hands out a binary. A simulator's program
+     * also depends on how the simulator was started. */
+    if (off || bytes == 0 || info->simulated || (info->builds_at_launch && !on))
         return NULL;
     char *folder = cache_folder();
     if (!folder)

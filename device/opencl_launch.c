@@ -159,6 +159,11 @@ kw_code opencl_run(device *d, device_program *p, const device_launch *launches, 
     cl_event *events = mem_calloc(n, sizeof(cl_event));
     size_t launched = 0;
     kw_code result = KW_OK;
+    const bool fenced = n > 0 && launches[0].fenced && opencl_fences(d);
+    if (fenced) {
+        clFinish(o->plain); /* fills and copies into what is closed now */
+        opencl_fence(launches, n, true);
+    }
     while (result == KW_OK && launched < n) {
         result = opencl_enqueue(d, p, &launches[launched], o->plain, &events[launched], err);
         launched += result == KW_OK;
@@ -167,6 +172,8 @@ kw_code opencl_run(device *d, device_program *p, const device_launch *launches, 
         result = opencl_finish(d, o->plain, events, launched, err);
     else if (!d->lost)
         clFinish(o->plain);
+    if (fenced)
+        opencl_fence(launches, n, false);
     if (!d->lost)
         opencl_release_events(events, launched);
     free(events);

@@ -87,12 +87,18 @@ static kw_code streams(device_probe *p, probe_figures *f, kw_error *err)
         const char *what;
         double *figure;
     } all[] = {
-        {{"probe_copy", 1, {group, 1, 1}, {words / group, 1, 1}, copy, 2}, 2 * bytes, "copy bandwidth", &f->copy},
-        {{"probe_read", 1, {group, 1, 1}, {words / group / PROBE_READ_WORDS, 1, 1}, read, 3},
+        {{"probe_copy", 1, {group, 1, 1}, {words / group, 1, 1}, copy, 2, false},
+         2 * bytes,
+         "copy bandwidth",
+         &f->copy},
+        {{"probe_read", 1, {group, 1, 1}, {words / group / PROBE_READ_WORDS, 1, 1}, read, 3, false},
          bytes,
          "read bandwidth",
          &f->read},
-        {{"probe_write", 1, {group, 1, 1}, {words / group, 1, 1}, write, 2}, bytes, "write bandwidth", &f->write},
+        {{"probe_write", 1, {group, 1, 1}, {words / group, 1, 1}, write, 2, false},
+         bytes,
+         "write bandwidth",
+         &f->write},
     };
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < sizeof all / sizeof all[0]; i++)
@@ -107,8 +113,8 @@ static kw_code chunks(device_probe *p, size_t items, size_t span, bool once, dou
     device_arg c[] = {probe_buffer(p->from), probe_buffer(p->to), probe_int((int32_t)span), probe_int(1)};
     device_arg r[] = {probe_buffer(p->from), probe_buffer(p->to), probe_float(NEVER), probe_int((int32_t)span),
                       probe_int(1)};
-    device_launch lc = {"probe_chunk_copy", 1, {1, 1, 1}, {items, 1, 1}, c, 4};
-    device_launch lr = {"probe_chunk_read", 1, {1, 1, 1}, {items, 1, 1}, r, 5};
+    device_launch lc = {"probe_chunk_copy", 1, {1, 1, 1}, {items, 1, 1}, c, 4, false};
+    device_launch lr = {"probe_chunk_read", 1, {1, 1, 1}, {items, 1, 1}, r, 5, false};
     static const char what[] = "bandwidth of long runs of words";
     kw_code code = once ? rate_of(p, p->memory, &lc, 2 * bytes, GPU_RUNS, what, copy, err)
                         : rate_of_steps(p, p->memory, &lc, &c[3], 2 * bytes, what, copy, err);
@@ -153,8 +159,8 @@ static kw_code gpu_cache(device_probe *p, probe_figures *f, kw_error *err)
         device_arg c[] = {probe_buffer(p->from), probe_buffer(p->to), probe_int(mask), probe_int(1), probe_int(1)};
         device_arg r[] = {probe_buffer(p->from), probe_buffer(p->to), probe_int(mask), probe_float(NEVER),
                           probe_int(1)};
-        device_launch lc = {"probe_cache_copy", 1, {group, 1, 1}, {groups, 1, 1}, c, 5};
-        device_launch lr = {"probe_cache_read", 1, {group, 1, 1}, {groups, 1, 1}, r, 5};
+        device_launch lc = {"probe_cache_copy", 1, {group, 1, 1}, {groups, 1, 1}, c, 5, false};
+        device_launch lr = {"probe_cache_read", 1, {group, 1, 1}, {groups, 1, 1}, r, 5, false};
         code = rate_of_steps(p, p->memory, &lc, &c[4], 2 * step, "copy within the cache", &f->cache_copy, err);
         if (code == KW_OK)
             code = rate_of_steps(p, p->memory, &lr, &r[4], step, "reading within the cache", &f->cache_read, err);
@@ -196,7 +202,8 @@ static kw_code local_rate(device_probe *p, double *figure, kw_error *err)
         for (size_t i = 0; code == KW_OK && c->program && i < n_occupancies(p); i++) {
             size_t groups = groups_per_unit[i] * units(p), most = p->bytes / (c->group * c->vector_bytes);
             device_arg args[] = {probe_buffer(p->to), probe_float(0.01f), probe_int(1)};
-            device_launch l = {"probe_local", 1, {c->group, 1, 1}, {groups < most ? groups : most, 1, 1}, args, 3};
+            device_launch l = {"probe_local", 1, {c->group, 1, 1}, {groups < most ? groups : most, 1, 1}, args, 3,
+                               false};
             double work = (double)(l.groups[0] * c->group * c->vector_bytes) * PROBE_LOCAL_VECTORS;
             code = rate_of_steps(p, c->program, &l, &args[2], work, "local memory", figure, err);
         }
@@ -230,7 +237,7 @@ static const device_launch *always(size_t run, void *cookie)
 static kw_code launches(device_probe *p, probe_figures *f, kw_error *err)
 {
     device_arg args[] = {probe_int(0)};
-    const device_launch l = {"probe_empty", 1, {1, 1, 1}, {1, 1, 1}, args, 1}, *cookie = &l;
+    const device_launch l = {"probe_empty", 1, {1, 1, 1}, {1, 1, 1}, args, 1, false}, *cookie = &l;
     double t[EMPTY_RUNS];
     kw_error why;
     kw_error_clear(&why);

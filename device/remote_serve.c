@@ -94,6 +94,7 @@ static void get_launch(server *s, arena *memory, device_launch *l)
     const char *name = wire_get_bytes(&s->in, &n);
     l->kernel = arena_strndup(memory, name, n);
     l->rank = (unsigned)wire_get_u64(&s->in);
+    l->fenced = wire_get_u64(&s->in) != 0;
     for (size_t i = 0; i < 3; i++) {
         l->local[i] = (size_t)wire_get_u64(&s->in);
         l->groups[i] = (size_t)wire_get_u64(&s->in);

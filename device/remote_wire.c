@@ -66,6 +66,7 @@ void wire_launch(strb *s, const device_launch *l, wire_slot_of slot_of)
 {
     wire_text(s, l->kernel);
     wire_u64(s, l->rank);
+    wire_u64(s, l->fenced);
     for (size_t i = 0; i < 3; i++) {
         wire_u64(s, l->local[i]);
         wire_u64(s, l->groups[i]);

@@ -6,7 +6,7 @@
 
 params='"D": {"values": ["time_ns=9000", "build=error", "build=crash", "build=hang", "run=crash", "run=hang", "run=lost",
         "result=wrong", "result=nan", "result=constant", "result=oob", "result=oob_before", "modify=input",
-        "run=launch_error", "run=does_not_fit", "only=first", "run=crash after=2", "time_ns=7000"]}'
+        "run=launch_error", "run=does_not_fit", "only=first", "run=crash after=3", "time_ns=7000"]}'
 local='64' before='#pragma fake ${D}' && template mixed.cl
 
 count() { # OUTCOME; how many rows of results show --failed --json have it
@@ -43,7 +43,7 @@ modify=input input_modified smoke
 run=launch_error launch_error smoke
 run=does_not_fit does_not_fit smoke
 only=first nondeterministic smoke
-run=crash+after=2 crash verify
+run=crash+after=3 crash verify
 END
 check 'crashes' [ "$(count crash)" -eq 4 ]
 check 'timeouts' [ "$(count timeout)" -eq 2 ]
@@ -64,7 +64,7 @@ check 'repeats no failure' has "$output" ' 0+18 '
 params='"D": {"values": ["result=wrong", "build=error", "result=nan"]}' local='64' before='#pragma fake ${D}' &&
     template bad.cl
 refuses 'nothing valid: what failed most, and an example' 1 \
-    'N=300: all of 3 configurations failed, 2 of them as wrong, such as: N=' \
+    'N=300: all of 3 configurations failed, 2 of them as wrong, the fallback template too, so that the' \
     tune saxpy --template bad.cl --dims N=300 --store bad.db
 check 'no table' [ -z "$output" ]
 refuses 'nothing to emit from it' 1 'saxpy' emit saxpy -o bad.h --store bad.db

@@ -58,4 +58,55 @@ refuses_at_once 'a function that Python lacks' 2 "log2" space log.cl --format t1
 refuses_at_once 'a recorded space' 2 'is not recorded' space "$toy.kt.json" --format t1
 refuses_at_once 'another format' 2 'there is: t1' space gemm_tiled --format t7
 refuses_at_once 'two answers' 2 'give one of' space gemm_tiled --format t1 --count
+# ---- T1 problems, tuned ----
+cat >add.cl <<'END'
+kernel void fake_saxpy(int n, float a, global const float *x, global float *y)
+{
+}
+END
+problem() { # FILE, from the variables below
+    cat >"$1" <<END
+{ "General": {"BenchmarkName": "vector add"},
+  "ConfigurationSpace": {
+    "TuningParameters": [
+      {"Name": "WG", "Type": "int", "Values": "[16 * i for i in range(1, 5)]", "Default": 32},
+      {"Name": "ITEMS", "Type": "int", "Values": "[1, 2, 4]"}],
+    "Conditions": [{"Parameters": ["WG"], "Expression": "WG * ITEMS <= ProblemSize[0] // 8"}]},
+  "KernelSpecification": {
+    "Language": "$language", "KernelName": "fake_saxpy", "KernelFile": "$file", "GlobalSizeType": "CUDA",
+    "ProblemSize": [1000],
+    "LocalSize": {"X": "WG"}, "GlobalSize": {"X": "(ProblemSize[0] + WG * ITEMS - 1) // (WG * ITEMS)"},
+    "Arguments": [
+      {"Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 1000},
+      {"Name": "a", "Type": "float", "MemoryType": "Scalar", "FillValue": 2.0},
+      {"Name": "x", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly", "Size": "max(ITEMS) * $size"},
+      {"Name": "y", "Type": "$type", "MemoryType": "$memory", "AccessType": "$access", "Size": 1000}]}}
+END
+    language=OpenCL file=add.cl size='ProblemSize[0]' type=float memory=Vector access=ReadWrite
+}
+language=OpenCL file=add.cl size='ProblemSize[0]' type=float memory=Vector access=ReadWrite
+problem add.T1.json
+works 'a problem checked' check add.T1.json
+check 'its space' has "$output" 'combinations 12, valid 8'
+works 'expanded' expand add.T1.json
+check 'with its default' has "$output" '#define WG 32'
+works 'tuned' tune add.T1.json --budget 20 --store t1.db
+check 'without a reference' has "$output" '8+0         -      no '
+check 'all of it' has "$output" 'size0=1000'
+works 'one configuration' time add.T1.json --set WG=64
+refuses 'not in a header' 1 '--unverified' emit add.T1.json -o add.h --store t1.db
+refuses_at_once 'a size of its own' 2 'its own size' tune add.T1.json --dims size0=5
+refuses_at_once 'a kernel of its own' 2 'its own kernel' tune add.T1.json --template add.cl
+file=nowhere.cl && problem file.json
+refuses_at_once 'no kernel file' 2 'nowhere.cl' tune file.json
+language=Vulkan && problem language.json
+refuses_at_once 'another language' 2 'OpenCL or CUDA' tune language.json
+size='WG' && problem size.json
+refuses_at_once 'a size that depends on the configuration' 2 "size of 'x'" tune size.json
+type=custom && problem type.json
+refuses_at_once 'an unknown type' 2 "'y'" tune type.json
+memory=Symbol && problem memory.json
+refuses_at_once 'a symbol' 2 'Vector, Scalar or Local' tune memory.json
+access=ReadOnly && problem access.json
+refuses_at_once 'no output' 2 'no argument is written' tune access.json
 finish cli_formats

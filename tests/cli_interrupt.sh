@@ -114,20 +114,51 @@ wait "$coordinator" 2>/dev/null
 # shellcheck disable=SC2086 # words
 check 'a worker that hangs ends with its coordinator' until_true gone $workers
 
-"$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
-coordinator=$!
-check 'workers start' until_true has_children "$coordinator" 2
-check 'the store is made' until_true store_is_there
-sleep 0.3
-workers=$(children "$coordinator")
-kill -s TERM "$coordinator"
-wait "$coordinator"
-status=$? errors=$(cat errors)
-check 'SIGTERM while one hangs: status 130' [ "$status" -eq 130 ]
-# shellcheck disable=SC2086 # words
-check 'and the worker is gone' until_true gone $workers
-works 'nothing is blamed on the candidate' results show --json --store hang.db
-check 'no row' [ -z "$output" ]
+# ---- SIGTERM in every stage that a worker announces ----
+stage_of() { # DIRECTIVES that crash: the stage they do so in
+    params='"A": {"values": [1]}' local='64' before="#pragma fake time_ns=1000000 $1" && template stage.cl
+    rm -f stage.db
+    kernwright tune saxpy --template stage.cl --dims N=100 --compile-workers 1 --store stage.db
+    kernwright results show --failed --json --store stage.db
+    printf '%s\n' "$output" | grep '"crash"' | sed 's/.*"stage":"\([a-z]*\)".*/\1/' | head -1
+}
+
+# How many runs come before timing depends on how much is verified.
+first_timed=
+for n in 4 8 16 24 32 48 64 96; do
+    if [ "$(stage_of "run=crash after=$n")" = time ]; then
+        first_timed=$n
+        break
+    fi
+done
+check 'there is a run that is timed' [ -n "$first_timed" ]
+check 'the first is the smoke test' same "$(stage_of 'run=crash')" smoke
+check 'then comes verification' same "$(stage_of 'run=crash after=4')" verify
+
+while read -r stage directives; do
+    rm -f hang.db
+    params='"A": {"values": [1]}' local='64' before="#pragma fake time_ns=1000000 $directives" && template hang.cl
+    "$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+    coordinator=$!
+    check "$stage: workers start" until_true has_children "$coordinator" 2
+    check "$stage: the store is made" until_true store_is_there
+    sleep 0.4
+    workers=$(children "$coordinator")
+    kill -s TERM "$coordinator"
+    wait "$coordinator"
+    status=$? errors=$(cat errors)
+    check "SIGTERM while one hangs in $stage: status 130" [ "$status" -eq 130 ]
+    check "$stage: it is said" has "$errors" 'everything measured so far is kept'
+    # shellcheck disable=SC2086 # words
+    check "$stage: and the worker is gone" until_true gone $workers
+    works "$stage: nothing is blamed on the candidate" results show --json --store hang.db
+    check "$stage: no row" [ -z "$output" ]
+done <<END
+compile build=hang
+smoke run=hang
+verify run=hang after=4
+time run=hang after=$first_timed
+END
 
 # ---- a reader who leaves ----
 # shellcheck disable=SC2086 # words

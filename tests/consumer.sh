@@ -9,7 +9,7 @@ warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wund
 libraries='-lOpenCL -lm -pthread'
 passed=0 failed=0 skipped=0
 
-mkdir -p "$work" || exit 3
+mkdir -p "$work/other" || exit 3
 rm -f "$work"/*.h "$work"/*.log
 
 ok() {
@@ -58,7 +58,7 @@ try_run() { # WHAT COMMAND...
 }
 
 # --- the headers: first for a device of no interest, to learn the key of the one that is here ---
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv'
+modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv zlib'
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -D_GNU_SOURCE -I. -g ${san:+-fsanitize=$san} -o "$work/make_headers" "$source/make_headers.c" \
     tests/support_header.c "$build/libkernwright.a" $(pkg-config --cflags --libs $modules) -lm -ldl -pthread \
@@ -74,7 +74,7 @@ fi
 try "headers for $key" "$work/make_headers" "$work" "$key"
 
 # The same model gives the same bytes.
-mkdir -p "$work/again"
+mkdir -p "$work/again/other"
 "$work/make_headers" "$work/again" "$key"
 for header in "$work"/*.h; do
     try "same bytes: $header" cmp "$header" "$work/again/${header##*/}"
@@ -103,7 +103,7 @@ compile() { # COMPILER ARGUMENTS...
 
 # --- every header, alone and all in one unit, for each OpenCL version that an application may have chosen ---
 for header in "$work"/*.h; do
-    case $header in */clash_gemm.h) continue ;; esac
+    case $header in */clash_gemm.h | */split_saxpy.h) continue ;; esac
     echo "#include \"${header##*/}\"" >>"$work/all.new"
     name=$(basename "$header" .h)
     printf '#include "%s"\nint main(void)\n{\n    return 0;\n}\n' "${header##*/}" >"$work/alone_$name.c"
@@ -191,10 +191,30 @@ for compiler in $compilers; do
         program "$compiler" "$file" "" ""
     done
     program "$compiler" gemm -DFORCED ""
+    # shellcheck disable=SC2086
+    if try "$compiler split" compile "$compiler" -o "$work/split" "$source/split.c" "$work/split_saxpy.c" -x none $libraries
+    then
+        try_run "$compiler split runs" "$work/split"
+    fi
     program "$compiler" big "" "$work/big.out"
     [ -f "$work/big.out" ] && try "$compiler: kernel text, byte for byte" cmp "$work/big.out" "$work/big_saxpy.cl"
     rm -f "$work/big.out"
 done
+
+# Text of another emission does not link with the header, nor does none; selection needs no text.
+# shellcheck disable=SC2086
+for text in "$work/other/split_saxpy.c" ''; do
+    if "$cc" -std=c99 -I"$work" -I"$source" -o "$work/split" "$source/split.c" $text $libraries >"$work/try.log" 2>&1; then
+        bad "split with the text \"$text\": linked"
+    elif grep -q 'split_saxpy_text_' "$work/try.log"; then
+        ok
+    else
+        bad "split with the text \"$text\": another message" "$work/try.log"
+    fi
+done
+printf '#define KW_NO_LAUNCH\n#include "split_saxpy.h"\nint main(void)\n{\n    return split_saxpy_variant_count() - 1;\n}\n' \
+    >"$work/no_text.c"
+try "split without text, without launching" "$cc" -std=c99 -I"$work" -o "$work/no_text" "$work/no_text.c"
 
 # Under sanitizers the programs run once more, compiled with them.
 if [ -n "$san" ]; then

@@ -63,7 +63,7 @@ unset KERNWRIGHT_SANDBOX
 # ---- every kind of failure, with the scripted device behind a runner ----
 export KERNWRIGHT_RUNNER=always KERNWRIGHT_MEMORY_MB=400
 params='"D": {"values": ["time_ns=9000", "build=error log_mb=100", "build=crash", "build=hang", "build=eat", "run=crash",
-        "run=hang", "run=lost", "result=wrong", "result=oob", "modify=input", "only=first", "run=crash after=2",
+        "run=hang", "run=lost", "result=wrong", "result=oob", "modify=input", "only=first", "run=crash after=3",
         "time_ns=7000"]}'
 local='64' before='#pragma fake ${D}' && template mixed.cl
 of() { # DIRECTIVE; outcome and stage of its row
@@ -88,7 +88,7 @@ result=wrong wrong smoke
 result=oob out_of_bounds smoke
 modify=input input_modified smoke
 only=first nondeterministic smoke
-run=crash+after=2 crash verify
+run=crash+after=3 crash verify
 END
 check 'why it died' has "$output" 'killed by signal 6'
 check 'how much memory' has "$output" 'held more than 400 MiB of memory'

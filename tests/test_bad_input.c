@@ -37,8 +37,8 @@ static int end(void **state)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 && test_session_size(pid) == 0 ? 0 : -1;
 }
 
-static const char *const directives_of_stage[] = {"build=hang", "run=hang", "run=hang after=2",
-                                                  "time_ns=50000 run=hang after=6"};
+static const char *const directives_of_stage[] = {"build=hang", "run=hang", "run=hang after=3",
+                                                  "time_ns=50000 run=hang after=7"};
 static const stage stages[] = {STAGE_COMPILE, STAGE_SMOKE, STAGE_VERIFY, STAGE_TIME};
 
 static void wait_for_empty_session(pid_t leader)

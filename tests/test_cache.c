@@ -103,8 +103,10 @@ int main(void)
     top = fs_temp_folder("kernwright-test-", &err);
     assert_non_null(top);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_private),      cmocka_unit_test(test_writable_by_others),
-        cmocka_unit_test(test_links),             cmocka_unit_test(test_folder_of_another),
+        cmocka_unit_test(test_made_private),
+        cmocka_unit_test(test_writable_by_others),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_folder_of_another),
         cmocka_unit_test(test_named_by_the_user),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

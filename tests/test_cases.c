@@ -66,7 +66,7 @@ static void smoke_hidden_target(void **state)
     setting s;
     begin(&s, &plain, "N=5000", 0);
     for_target(&s, "N=5000");
-    assert_int_equal(s.n, 5); /* one smoke shape, three hidden ones, the target */
+    assert_int_equal(s.n, 7); /* one smoke shape, five hidden ones since there are no tiles, the target */
     assert_true(s.cases[0].shape.dims[0] >= 32 && s.cases[0].shape.dims[0] <= 65537);
     for (size_t i = 0; i < s.n; i++) {
         assert_int_equal(s.cases[i].plan.n_launches, 1);
@@ -129,7 +129,7 @@ static void requires_hold(void **state)
     text.requires_ = "\"N % 8 == 0\"";
     begin(&s, &text, "N=800", 0);
     for_target(&s, "N=800");
-    assert_int_equal(s.n, 5);
+    assert_int_equal(s.n, 7);
     for (size_t i = 0; i < s.n; i++)
         assert_int_equal(s.cases[i].shape.dims[0] % 8, 0);
     task_shape wrong = shape_of(s.t, "N=801");
@@ -156,6 +156,32 @@ static void constant_size(void **state)
     assert_int_equal(s.cases[1].dist, DIST_NORMAL);
     assert_true(s.cases[0].seed != s.cases[1].seed);
     assert_true(s.cases[0].scalars[0] != s.cases[1].scalars[0]);
+    end(&s);
+}
+
+/* One more and one less than the tile, also where the variant takes multiples only. */
+static void around_tiles(void **state)
+{
+    (void)state;
+    setting s;
+    template_text text = plain;
+    text.params = "\"TILE\": {\"values\": [96]}, \"NAME\": {\"values\": [\"a\"]}, \"ON\": {\"values\": [true]}";
+    begin(&s, &text, "N=5000", 0);
+    for_target(&s, "N=5000");
+    assert_int_equal(s.n, 7);
+    assert_int_equal(s.cases[4].shape.dims[0], 97);
+    assert_int_equal(s.cases[5].shape.dims[0], 95);
+    bool seen[DIST_COUNT] = {false};
+    for (size_t i = 0; i < s.n; i++)
+        seen[s.cases[i].dist] = true;
+    for (size_t d = 0; d < DIST_COUNT; d++)
+        assert_true(seen[d]);
+    end(&s);
+    text.requires_ = "\"N % 4 == 0\"";
+    begin(&s, &text, "N=5000", 0);
+    for_target(&s, "N=5000");
+    assert_int_equal(s.cases[4].shape.dims[0], 100);
+    assert_int_equal(s.cases[5].shape.dims[0], 92);
     end(&s);
 }
 
@@ -186,7 +212,7 @@ static void general(void **state)
     begin(&s, &plain, "N=5000", 0);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
     assert_true(complete);
-    assert_int_equal(s.n, s.source.n_edges + 20);
+    assert_int_equal(s.n, s.source.n_edges + 20 + 1); /* P is 1, which is no tile */
     for (size_t i = 0; i < s.source.n_edges; i++)
         assert_int_equal(s.cases[i].shape.dims[0], s.source.edges[i].dims[0]);
     size_t of[DIST_COUNT] = {0};
@@ -194,6 +220,45 @@ static void general(void **state)
         of[s.cases[i].dist]++;
     for (size_t d = 0; d < DIST_COUNT; d++)
         assert_true(of[d] >= 5);
+    /* Every value of the scalar meets every distribution. */
+    for (size_t k = 0; k < s.t->scalars[0].n_values; k++)
+        for (size_t d = 0; d < DIST_COUNT; d++) {
+            size_t met = 0;
+            for (size_t i = 0; i < s.n; i++)
+                met += s.cases[i].dist == (distribution)d && s.cases[i].scalars[0] == s.t->scalars[0].values[k];
+            assert_true(met > 0);
+        }
+    end(&s);
+}
+
+/* A winner's target joins them on exact inputs where it is larger than they are. */
+static void general_and_a_large_target(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    begin(&s, &plain, "N=5000", 0);
+    task_shape small = shape_of(s.t, "N=5000"), large = shape_of(s.t, "N=10000000");
+    size_t n = 3;
+    cases_add_exact_target(&s.source, s.v, &small, s.cases, &n);
+    assert_int_equal(n, 3);
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, 4);
+    assert_int_equal(s.cases[3].shape.dims[0], 10000000);
+    assert_int_equal(s.cases[3].dist, DIST_INTEGERS);
+    n = 0;
+    assert_int_equal(cases_target_only(&s.source, s.v, &large, s.cases, &n, &err), KW_OK);
+    assert_true(s.cases[0].seed != s.cases[3].seed);
+    n = JOB_MAX_CASES;
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, JOB_MAX_CASES);
+    end(&s);
+    template_text text = plain;
+    text.requires_ = "\"N <= 7000000\"";
+    begin(&s, &text, "N=5000", 0);
+    n = 3;
+    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    assert_int_equal(n, 3);
     end(&s);
 }
 
@@ -279,21 +344,28 @@ static void task_without_edges(void **state)
     s.t->edge_shapes_file = NULL;
     assert_int_equal(case_source_init(&s.source, s.t, &s.types, fake_limits(), s.trusted, 0, &err), KW_OK);
     for_target(&s, "N=5000");
-    assert_int_equal(s.n, 4);
+    assert_int_equal(s.n, 7);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
-    assert_int_equal(s.n, 20);
+    assert_int_equal(s.n, 21);
     end(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(smoke_hidden_target),   cmocka_unit_test(the_same_for_all),
-        cmocka_unit_test(requires_hold),         cmocka_unit_test(constant_size),
-        cmocka_unit_test(target_only),           cmocka_unit_test(general),
-        cmocka_unit_test(general_but_not_quite), cmocka_unit_test(more_edges_than_a_job_holds),
+        cmocka_unit_test(smoke_hidden_target),
+        cmocka_unit_test(the_same_for_all),
+        cmocka_unit_test(requires_hold),
+        cmocka_unit_test(constant_size),
+        cmocka_unit_test(around_tiles),
+        cmocka_unit_test(target_only),
+        cmocka_unit_test(general),
+        cmocka_unit_test(general_and_a_large_target),
+        cmocka_unit_test(general_but_not_quite),
+        cmocka_unit_test(more_edges_than_a_job_holds),
         cmocka_unit_test(large_ones_are_sampled),
-        cmocka_unit_test(small_ones_are_small),  cmocka_unit_test(task_without_edges),
+        cmocka_unit_test(small_ones_are_small),
+        cmocka_unit_test(task_without_edges),
     };
     return cmocka_run_group_tests_name("cases", tests, NULL, NULL);
 }

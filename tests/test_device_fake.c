@@ -103,7 +103,7 @@ static void rig_open(rig *r, const char *spec, const char *directives)
     r->args[0] = int_arg(N);
     r->args[1] = buffer_arg(r->in);
     r->args[2] = buffer_arg(r->out);
-    r->launch = (device_launch){"fake_copy", 1, {32, 1, 1}, {4, 1, 1}, r->args, 3};
+    r->launch = (device_launch){"fake_copy", 1, {32, 1, 1}, {4, 1, 1}, r->args, 3, false};
 }
 
 static kw_code rig_run(rig *r, float *result, kw_error *err)
@@ -349,7 +349,7 @@ static void test_check_args(void **state)
     (void)state;
     device_arg args[5] = {
         int_arg(3), float_arg(2), buffer_arg(NULL), buffer_arg(NULL), {.kind = DEVICE_ARG_LOCAL, .n = 64}};
-    device_launch l = {"fake_saxpy", 1, {1}, {1}, args, 4};
+    device_launch l = {"fake_saxpy", 1, {1}, {1}, args, 4, false};
     check_args_say(SAXPY, &l, NULL);
     l.n_args = 3;
     check_args_say(SAXPY, &l, "kernel \"fake_saxpy\" takes 4 arguments, the launch gives 3");
@@ -367,10 +367,10 @@ static void test_check_args(void **state)
     args[0] = int_arg(3);
     args[3] = args[4];
     check_args_say(SAXPY, &l, "argument 4 (y): the kernel declares a buffer (float*), the launch gives local memory");
-    device_launch none = {"nothing", 1, {1}, {1}, NULL, 0};
+    device_launch none = {"nothing", 1, {1}, {1}, NULL, 0, false};
     check_args_say("kernel __attribute__((reqd_work_group_size(8, 1, 1))) void nothing(void) {}", &none, NULL);
     check_args_say("kernel void nothing() {}", &none, NULL);
-    device_launch local = {"scan", 1, {1}, {1}, args + 3, 2};
+    device_launch local = {"scan", 1, {1}, {1}, args + 3, 2, false};
     check_args_say("kernel void scan(local float *a, __local float* restrict b) {}", &local, NULL);
     args[3].n = 0;
     check_args_say("kernel void scan(local float *a, __local float* restrict b) {}", &local, "0 bytes of local memory");
@@ -575,7 +575,7 @@ static void test_saxpy_sum_gemm(void **state)
     device_write(d, B, 0, b, sizeof b, &err);
     device_arg args[] = {int_arg(2),    int_arg(4),    int_arg(3),   float_arg(2),
                          buffer_arg(A), buffer_arg(B), float_arg(0), buffer_arg(C)};
-    device_launch l = {"fake_gemm_tiled", 2, {8, 8, 1}, {1, 1, 1}, args, 8};
+    device_launch l = {"fake_gemm_tiled", 2, {8, 8, 1}, {1, 1, 1}, args, 8, false};
     assert_int_equal(device_run(d, p, &l, 1, &err), KW_OK);
     device_read(d, C, 0, c, sizeof c, &err);
     static const float product[8] = {2, 4, 6, 28, 8, 10, 12, 64};
@@ -587,7 +587,7 @@ static void test_saxpy_sum_gemm(void **state)
         assert_true(c[i] == 0);
     device_arg y[] = {int_arg(6), float_arg(10), buffer_arg(A), buffer_arg(B)};
     device_arg s[] = {long_arg(6), buffer_arg(B), buffer_arg(C)};
-    device_launch two[] = {{"fake_saxpy", 1, {8}, {1}, y, 4}, {"fake_sum", 1, {8}, {1}, s, 3}};
+    device_launch two[] = {{"fake_saxpy", 1, {8}, {1}, y, 4, false}, {"fake_sum", 1, {8}, {1}, s, 3, false}};
     assert_int_equal(device_run(d, p, two, 2, &err), KW_OK);
     device_read(d, C, 0, &total, sizeof total, &err);
     assert_true(total == 213);

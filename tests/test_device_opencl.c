@@ -405,7 +405,7 @@ static void test_check_args(void **state)
     device_program *p = build(d, &common, NULL);
     device_buffer *b = alloc(d, 64);
     device_arg args[5] = {int_arg(1), float_arg(2), buffer_arg(b), buffer_arg(NULL), int_arg(3)};
-    device_launch l = {"scale", 1, {1}, {1}, args, 4};
+    device_launch l = {"scale", 1, {1}, {1}, args, 4, false};
     ok(device_check_args(d, p, &l, &err), &err);
     l.n_args = 5;
     assert_int_equal(device_check_args(d, p, &l, &err), KW_BAD_INPUT);
@@ -420,13 +420,13 @@ static void test_check_args(void **state)
     args[1] = buffer_arg(b);
     assert_int_equal(device_check_args(d, p, &l, &err), KW_BAD_INPUT);
     says(&err, "the kernel declares a value (float), the launch gives a buffer");
-    device_launch local = {"reverse", 1, {1}, {1}, args + 2, 2};
+    device_launch local = {"reverse", 1, {1}, {1}, args + 2, 2, false};
     assert_int_equal(device_check_args(d, p, &local, &err), KW_BAD_INPUT);
     says(&err, "the kernel declares local memory");
     l.kernel = "missing";
     assert_int_equal(device_check_args(d, p, &l, &err), KW_BAD_INPUT);
     says(&err, "kernel \"missing\" was not asked for");
-    device_launch none = {"nothing", 1, {1}, {1}, NULL, 0};
+    device_launch none = {"nothing", 1, {1}, {1}, NULL, 0, false};
     device_program_free(d, p);
     p = build(d, &nothing, NULL);
     ok(device_check_args(d, p, &none, &err), &err);
@@ -449,9 +449,9 @@ static void test_run(void **state)
         x[i] = (float)i;
     ok(device_write(d, X, 0, x, sizeof x, &err), &err);
     device_arg scale[] = {int_arg(N), float_arg(3), buffer_arg(X), buffer_arg(Y)}, add[] = {buffer_arg(Y), int_arg(N)};
-    device_launch launches[] = {{"scale", 1, {8}, {(N + 7) / 8}, scale, 4},
-                                {"add_one", 1, {8}, {(N + 7) / 8}, add, 2},
-                                {"add_one", 1, {1}, {N}, add, 2}};
+    device_launch launches[] = {{"scale", 1, {8}, {(N + 7) / 8}, scale, 4, false},
+                                {"add_one", 1, {8}, {(N + 7) / 8}, add, 2, false},
+                                {"add_one", 1, {1}, {N}, add, 2, false}};
     ok(device_run(d, p, launches, 3, &err), &err);
     ok(device_read(d, Y, 0, y, sizeof y, &err), &err);
     for (int i = 0; i < N; i++)
@@ -477,7 +477,8 @@ static void test_guard_bands(void **state)
     device_buffer *view = device_view(d, whole, step, bytes, &err);
     assert_non_null(view);
     device_arg args[] = {buffer_arg(view), int_arg(N)};
-    device_launch inside = {"add_one", 1, {8}, {(N + 7) / 8}, args, 2}, outside = {"outside", 1, {1}, {1}, args, 2};
+    device_launch inside = {"add_one", 1, {8}, {(N + 7) / 8}, args, 2, false},
+                  outside = {"outside", 1, {1}, {1}, args, 2, false};
     ok(device_run(d, p, &inside, 1, &err), &err);
     ok(device_compare(d, whole, 0, guard, 0, step, &n, &first, &err), &err);
     assert_int_equal(n, 0);
@@ -506,7 +507,7 @@ static void test_local_argument(void **state)
     device_buffer *Y = alloc(d, sizeof y);
     ok(device_write(d, Y, 0, y, sizeof y, &err), &err);
     device_arg args[] = {{.kind = DEVICE_ARG_LOCAL, .n = sizeof y}, buffer_arg(Y)};
-    device_launch l = {"reverse", 1, {8}, {1}, args, 2};
+    device_launch l = {"reverse", 1, {8}, {1}, args, 2, false};
     ok(device_run(d, p, &l, 1, &err), &err);
     ok(device_read(d, Y, 0, y, sizeof y, &err), &err);
     for (int i = 0; i < 8; i++)
@@ -528,19 +529,19 @@ static void test_groups_that_do_not_fit(void **state)
     device_program *p = build(d, &common, NULL);
     device_buffer *Y = alloc(d, 64);
     device_arg args[] = {buffer_arg(Y), int_arg(1)};
-    device_launch l = {"add_one", 2, {(size_t)limits->max_work_group_size, 2}, {1, 1}, args, 2};
+    device_launch l = {"add_one", 2, {(size_t)limits->max_work_group_size, 2}, {1, 1}, args, 2, false};
     assert_int_not_equal(device_run(d, p, &l, 1, &err), KW_OK);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_DOES_NOT_FIT);
     says(&err, "as compiled it can have");
-    l = (device_launch){"add_one", 3, {1, 1, (size_t)limits->max_work_item_size[2] + 1}, {1, 1, 1}, args, 2};
+    l = (device_launch){"add_one", 3, {1, 1, (size_t)limits->max_work_item_size[2] + 1}, {1, 1, 1}, args, 2, false};
     assert_int_not_equal(device_run(d, p, &l, 1, &err), KW_OK);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_DOES_NOT_FIT);
-    l = (device_launch){"add_one", 1, {8}, {0}, args, 2};
+    l = (device_launch){"add_one", 1, {8}, {0}, args, 2, false};
     assert_int_equal(device_run(d, p, &l, 1, &err), KW_BAD_INPUT);
     assert_int_equal(device_last_fault(d), DEVICE_FAULT_LAUNCH);
     device_program_free(d, p);
     p = build(d, &fixed, NULL);
-    l = (device_launch){"fixed", 2, {8, 1}, {1, 1}, args, 1};
+    l = (device_launch){"fixed", 2, {8, 1}, {1, 1}, args, 1, false};
     assert_int_equal(device_run(d, p, &l, 1, &err), KW_BAD_INPUT);
     says(&err, "reqd_work_group_size says 2");
     l.local[1] = 2;
@@ -581,7 +582,7 @@ static void test_times(void **state)
         r.args[i][0] = buffer_arg(y[i]);
         r.args[i][1] = int_arg(N);
         for (int j = 0; j < 2; j++)
-            r.launches[i][j] = (device_launch){"add_one", 1, {8}, {N / 8}, r.args[i], 2};
+            r.launches[i][j] = (device_launch){"add_one", 1, {8}, {N / 8}, r.args[i], 2, false};
     }
     ok(device_time_events(d, p, rotate, &r, 2, 7, ns, &err), &err);
     for (int i = 0; i < 7; i++)

@@ -73,6 +73,8 @@ static const char *name_of_mode(job_mode mode)
         return "verify";
     case JOB_EVALUATE:
         return "evaluate";
+    case JOB_CHECK:
+        return "check";
     case JOB_PROBE:
         return "probe";
     case JOB_TIME:
@@ -115,6 +117,8 @@ static void answer(const char *text, size_t length)
     meet(name_of_mode(j.mode), j.id);
     log_event("end", name_of_mode(j.mode), j.id);
     job_record r = {.outcome = OUTCOME_OK, .stage = STAGE_DONE, .registers = -1, .spill_bytes = -1, .local_bytes = -1};
+    if (getenv("BAD") && j.mode == JOB_COMPILE && j.id <= atoi(getenv("BAD"))) /* the first do not compile */
+        r.outcome = OUTCOME_COMPILE_ERROR;
     r.compile_ms = j.mode == JOB_COMPILE ? 7 : 1;
     r.registers = j.mode == JOB_COMPILE ? 33 : -1;
     if (j.mode == JOB_EVALUATE || j.mode == JOB_TIME) {
@@ -374,6 +378,20 @@ static void cpu_alternates(void **state)
     end(s);
 }
 
+/* A whole turn of candidates that do not compile: there is nothing to time, and the next ones get theirs. */
+static void cpu_turns_without_success(void **state)
+{
+    (void)state;
+    setenv("BAD", "6", 1);
+    setting *s = begin_logging("cpu-log", 2, "");
+    for (uint32_t i = 0; i < 8; i++)
+        add(s, i, CANDIDATE_TARGET, "N=100");
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(next(s)->record.outcome, i < 6 ? OUTCOME_COMPILE_ERROR : OUTCOME_OK);
+    end(s);
+    unsetenv("BAD");
+}
+
 /* Retiming and general verification use what is compiled already. */
 static void no_second_compile(void **state)
 {
@@ -524,7 +542,7 @@ static void measures(void **state)
     assert_ptr_equal(next(s), a);
     assert_int_equal(a->record.outcome, OUTCOME_OK);
     assert_int_equal(a->record.stage, STAGE_DONE);
-    assert_int_equal(a->record.cases_passed, 5);
+    assert_int_equal(a->record.cases_passed, 7);
     assert_true(a->record.n_samples >= 3);
     assert_true(a->record.samples_ns[0] == 4000.0);
     candidate *g = add(s, 3, CANDIDATE_GENERAL, "N=1000");
@@ -668,6 +686,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gpu_begins_at_once),
         cmocka_unit_test(memory_is_short),
         cmocka_unit_test(cpu_alternates),
+        cmocka_unit_test(cpu_turns_without_success),
         cmocka_unit_test(no_second_compile),
         cmocka_unit_test(one_worker_does_all),
         cmocka_unit_test(figures_of_the_first_build),

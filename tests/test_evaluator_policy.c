@@ -92,9 +92,8 @@ static void test_learn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_samples),         cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead),   cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_batch),           cmocka_unit_test(test_samples), cmocka_unit_test(test_learn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

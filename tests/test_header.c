@@ -359,6 +359,48 @@ static void wrong_devices_and_variants(void **state)
     support_end(&s);
 }
 
+/* Trees that no header could ask, or that would name what cannot run. */
+static void wrong_trees(void **state)
+{
+    (void)state;
+    support_model s;
+    make_model(&s);
+    header_node nodes[] = {{0, 1024, {~0, 1}}, {3, 1, {~1, ~2}}};
+    header_leaf leaves[3] = {golden_leaves[0], golden_leaves[1], golden_leaves[2]};
+    header_tree t = {nodes, 2, leaves, 3, {1, 1}, {4096, 8192}};
+    s.devices[0].tree = &t;
+    t.n_leaves = 0;
+    refuses(&s, "the tree of device nvidia/sm_90/h200/132: it has no leaf");
+    t.n_leaves = HEADER_TREE_LEAVES + 1;
+    refuses(&s, "more than a header takes");
+    t.n_leaves = 3;
+    nodes[0].feature = 6;
+    refuses(&s, "a feature that the task does not have");
+    nodes[0].feature = -1;
+    refuses(&s, "a feature that the task does not have");
+    nodes[0].feature = 0;
+    nodes[0].next[1] = 0; /* itself */
+    refuses(&s, "do not make up a tree");
+    nodes[0].next[1] = 2;
+    refuses(&s, "do not make up a tree");
+    nodes[0].next[1] = ~2; /* twice */
+    refuses(&s, "do not make up a tree");
+    nodes[0].next[1] = ~3;
+    refuses(&s, "do not make up a tree");
+    nodes[0].next[1] = 1;
+    t.n_leaves = 2;
+    refuses(&s, "do not make up a tree");
+    t.n_leaves = 3;
+    leaves[1].variants[0] = 4;
+    refuses(&s, "a variant that is not in the model");
+    leaves[1].variants[0] = 3;
+    refuses(&s, "a variant that is made for one shape");
+    leaves[1].variants[0] = 0;
+    leaves[1].expected_regret[0] = NAN;
+    refuses(&s, "not a number of at least 0");
+    support_end(&s);
+}
+
 static void wrong_names(void **state)
 {
     (void)state;
@@ -433,6 +475,7 @@ int main(void)
         cmocka_unit_test(misses_are_shapes),
         cmocka_unit_test(wrong_rows),
         cmocka_unit_test(wrong_devices_and_variants),
+        cmocka_unit_test(wrong_trees),
         cmocka_unit_test(wrong_names),
         cmocka_unit_test(temporaries_that_cannot_be_known),
     };

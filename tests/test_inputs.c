@@ -98,7 +98,7 @@ static void test_golden_bytes(void **state)
     (void)state;
     static const char *const golden[DIST_COUNT] = {
         "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
-        "439958c24c4c0100f01a5bf076d8a67b"};
+        "439958c24c4c0100f01a5bf076d8a67b", "450fcbf220f7cf4f86894eed0c6ad449", "4942f12e3a9786231ca9a619b9b50207"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];
@@ -147,6 +147,31 @@ static void test_normal_has_mean_0_and_variance_1(void **state)
     task_free(f.t);
 }
 
+/* One sign; and one value a row, some of them zero. */
+static void test_signs_and_rows(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=200,N=30");
+    drawn x = fill(&f, ANY, DIST_NEGATIVE, 5), bounded = fill(&f, POSITIVE, DIST_NEGATIVE, 5);
+    for (uint64_t i = 0; i < x.l.elements; i++) {
+        assert_true(x.values[i] <= -0.015625);
+        assert_true(bounded.values[i] > 0); /* of one sign, but in its domain */
+    }
+    drop(&x);
+    drop(&bounded);
+    x = fill(&f, ANY, DIST_ROWS, 5);
+    size_t zeros = 0, changes = 0;
+    for (uint64_t i = 0; i < x.l.elements; i++) {
+        assert_true(x.values[i] == x.values[i / 30 * 30]);
+        zeros += i % 30 == 0 && x.values[i] == 0;
+        changes += i >= 30 && i % 30 == 0 && x.values[i] != x.values[i - 30];
+    }
+    assert_in_range(zeros, 20, 90);
+    assert_true(changes > 100);
+    drop(&x);
+    task_free(f.t);
+}
+
 static void test_domains(void **state)
 {
     (void)state;
@@ -187,6 +212,33 @@ static void test_integers(void **state)
         assert_true(x.values[i] <= 3);
     drop(&x);
     task_free(f.t);
+}
+
+/* A sum of more terms than add up exactly has zeros among them: about 16,384 are left, and none is large. */
+static void test_integers_of_a_long_sum(void **state)
+{
+    (void)state;
+    kw_error err;
+    task *t;
+    task_types types;
+    task_shape shape;
+    tensor_layout l;
+    assert_int_equal(task_load("reduce_sum", &t, &err), KW_OK);
+    assert_int_equal(task_types_parse(t, NULL, &types, &err), KW_OK);
+    assert_int_equal(task_shape_parse(t, "N=4194304", &shape, &err), KW_OK);
+    assert_int_equal(layout_of(t, &types, &shape, 0, &l, &err), KW_OK);
+    double *values = mem_alloc(l.elements * sizeof *values), sum = 0;
+    size_t kept = 0;
+    assert_int_equal(inputs_fill(t, &types, &shape, 0, DIST_INTEGERS, 5, &l, NULL, values, &err), KW_OK);
+    for (uint64_t i = 0; i < l.elements; i++) {
+        assert_true(fabs(values[i]) <= 3 && values[i] == floor(values[i]));
+        kept += values[i] != 0;
+        sum += fabs(values[i]);
+    }
+    assert_in_range(kept, 12000, 16000); /* 0 is one of the seven numbers */
+    assert_true(sum < 0x1p22);
+    free(values);
+    task_free(t);
 }
 
 static void test_large_and_sparse(void **state)
@@ -337,8 +389,10 @@ int main(void)
         cmocka_unit_test(test_golden_bytes),
         cmocka_unit_test(test_values_are_what_the_type_holds),
         cmocka_unit_test(test_normal_has_mean_0_and_variance_1),
+        cmocka_unit_test(test_signs_and_rows),
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_integers_of_a_long_sum),
         cmocka_unit_test(test_large_and_sparse),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_probe_seed_is_another),

@@ -176,8 +176,8 @@ static void deaths(void **state)
         const char *text;
     } cases[] = {{"build=crash", OUTCOME_CRASH, STAGE_COMPILE, "signal 6"},
                  {"run=crash", OUTCOME_CRASH, STAGE_SMOKE, "in stage smoke"},
-                 {"run=crash after=2", OUTCOME_CRASH, STAGE_VERIFY, "in stage verify"},
-                 {"run=crash after=4", OUTCOME_CRASH, STAGE_TIME, "in stage time"},
+                 {"run=crash after=3", OUTCOME_CRASH, STAGE_VERIFY, "in stage verify"},
+                 {"run=crash after=5", OUTCOME_CRASH, STAGE_TIME, "in stage time"},
                  {"run=lost", OUTCOME_CRASH, STAGE_SMOKE, ""}};
     const size_t n = sizeof cases / sizeof *cases;
     for (size_t i = 0; i < n; i++) {

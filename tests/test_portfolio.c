@@ -159,8 +159,8 @@ static void random_tables(void **state)
             assert_true(regret_mean(&curve[k].regret) < regret_mean(&curve[k - 1].regret));
         const size_t wanted = portfolio_recommend(curve, n);
         assert_true(regret_mean(&curve[wanted - 1].regret) <= regret_mean(&curve[n - 1].regret) + PORTFOLIO_GAIN);
-        assert_true(wanted == 1 || regret_mean(&curve[wanted - 2].regret) >
-                                       regret_mean(&curve[n - 1].regret) + PORTFOLIO_GAIN);
+        assert_true(wanted == 1 ||
+                    regret_mean(&curve[wanted - 2].regret) > regret_mean(&curve[n - 1].regret) + PORTFOLIO_GAIN);
         costs_clear(&m);
     }
     task_free(t);

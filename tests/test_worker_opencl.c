@@ -105,6 +105,16 @@ static void expect(void **state, const char *qualifier, const char *body, outcom
     job_record_clear(&r);
 }
 
+/* Local memory holds zeros after a start, and what an earlier kernel left later: here it is NaN before every run. */
+static void test_unwritten_local_memory(void **state)
+{
+    expect(state, "const", "__local float t[100]; sum = t[get_local_id(0)] * 0; " SUM STORE, OUTCOME_WRONG, "is nan");
+    expect(state, "const",
+           "__local float t[100]; t[get_local_id(0)] = 0; "
+           "sum = t[get_local_id(0)] * 0; " SUM STORE,
+           OUTCOME_OK, NULL);
+}
+
 static void test_right(void **state)
 {
     fixture *f = *state;
@@ -162,6 +172,14 @@ static void test_surroundings(void **state)
     expect(state, "const", SUM STORE "((__global float *)B)[K * N + 2] = 1;", OUTCOME_OUT_OF_BOUNDS,
            "past the end of B");
     expect(state, "", SUM STORE "if (i + j == 0) A[3] += 1;", OUTCOME_INPUT_MODIFIED, "the input A");
+}
+
+/* Reads that no result shows: fences are up in the third run of the smoke shape. */
+static void test_fences(void **state)
+{
+    expect(state, "const", SUM "if (A[M * K + 100] == 1e30f) sum = 0; " STORE, OUTCOME_CRASH, "a third time");
+    expect(state, "const", SUM "if (B[-2000] == 1e30f) sum = 0; " STORE, OUTCOME_CRASH, "Segmentation fault");
+    expect(state, "const", SUM "if (A[M * K - 1] == 1e30f || B[0] == 1e30f) sum = 0; " STORE, OUTCOME_OK, NULL);
 }
 
 static void test_nondeterministic(void **state)
@@ -225,6 +243,7 @@ int main(int argc, char **argv)
         WITH_WORKER(test_does_not_compile),
         WITH_WORKER(test_wrong),
         WITH_WORKER(test_surroundings),
+        WITH_WORKER(test_fences),
         WITH_WORKER(test_nondeterministic),
         WITH_WORKER(test_one_element_against_the_trusted_output),
         WITH_WORKER(test_nothing_is_left_from_the_candidate_before),
@@ -235,6 +254,8 @@ int main(int argc, char **argv)
         ON_DEVICE(test_nondeterministic),
         ON_DEVICE(test_one_element_against_the_trusted_output),
         ON_DEVICE(test_nothing_is_left_from_the_candidate_before),
+        WITH_WORKER(test_unwritten_local_memory),
+        ON_DEVICE(test_unwritten_local_memory),
         WITH_WORKER(test_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

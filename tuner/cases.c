@@ -16,9 +16,19 @@
 #define RANDOM_TRIES 4000
 #define GENERAL_RANDOM 20
 #define HIDDEN_SHAPES 3
+/* Of a general verification, besides edge shapes and random ones: two around the tiles, one that is larger. */
+#define FURTHER_SHAPES 3
+#define LARGER_OPERATIONS 5e7
+#define LARGER_ELEMENTS (1u << 21)
+/* For a simulator. */
+#define DEEP_CASES 12
+#define DEEP_OPERATIONS 3e5
+#define DEEP_ELEMENTS 20000
+#define DEEP_ITEMS 16384
 /* Inputs of the target, and of the target as its own hidden case, are those of no other case. */
 #define TARGET_SEED 0x7a26e7u
 #define OTHER_SEED 0xc0deu
+#define EXACT_SEED 0xe8ac7u
 
 kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,
                          const variant *trusted, uint64_t seed, kw_error *err)
@@ -72,12 +82,34 @@ static void scalars_of(const task *t, size_t k, double *out)
     }
 }
 
+/* How many combinations of scalar values there are. */
+static size_t scalar_combinations(const task *t)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < t->n_scalars; i++)
+        n *= t->scalars[i].n_values;
+    return n;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* Case k has distribution k modulo their number; the scalars go round as well, one step more after every full round, so
+ * that after as many cases as there are pairs every combination of scalars has met every distribution. */
+static size_t scalars_ordinal(const task *t, size_t k)
+{
+    const size_t n = scalar_combinations(t), round = DIST_COUNT / common_divisor(DIST_COUNT, n) * n;
+    return k + k / round;
+}
+
 static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal,
                          distribution d, job_case *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
     out->shape = *shape;
-    scalars_of(s->task, ordinal, out->scalars);
+    scalars_of(s->task, scalars_ordinal(s->task, ordinal), out->scalars);
     out->dist = d;
     out->seed = counter_mix(s->seed ^ (0x5eedu + ordinal));
     kw_code code = plan_make(v, shape, out->scalars, s->limits, &out->plan, err);
@@ -90,6 +122,19 @@ static kw_code make_case(const case_source *s, const variant *v, const task_shap
         plan_make(s->trusted, shape, out->scalars, s->limits, &out->trusted_plan, NULL) != KW_OK)
         out->trusted_plan.n_launches = 0;
     return KW_OK;
+}
+
+/* Strides and the like follow from the other dims. */
+static void fill_defaults(const case_source *s, task_shape *shape)
+{
+    value env[256];
+    if ((size_t)expr_scope_size(s->task->scope) > sizeof env / sizeof *env)
+        return;
+    memset(env, 0, sizeof env);
+    task_fill(s->task, s->types, shape, NULL, env);
+    for (size_t d = 0; d < s->task->n_dims; d++)
+        if (s->task->dims[d].fallback)
+            expr_eval_int(s->task->dims[d].fallback, env, &shape->dims[d], NULL);
 }
 
 /* Dims are drawn from ranges that tiles meet in different ways: anything small, powers of two, multiples of 8, one off
@@ -125,15 +170,7 @@ static void random_shape(const case_source *s, const variant *v, uint64_t draw, 
         if (v && v->fixed_dims[d] >= 0)
             out->dims[d] = v->fixed_dims[d];
     }
-    /* Strides and the like follow from the others. */
-    value env[256];
-    if ((size_t)expr_scope_size(s->task->scope) > sizeof env / sizeof *env)
-        return;
-    memset(env, 0, sizeof env);
-    task_fill(s->task, s->types, out, NULL, env);
-    for (size_t d = 0; d < s->task->n_dims; d++)
-        if (s->task->dims[d].fallback)
-            expr_eval_int(s->task->dims[d].fallback, env, &out->dims[d], NULL);
+    fill_defaults(s, out);
 }
 
 static bool same_dims(const case_source *s, const task_shape *a, const task_shape *b)
@@ -196,13 +233,54 @@ kw_code cases_target_only(const case_source *s, const variant *v, const task_sha
     return code;
 }
 
-/* How many combinations of scalar values there are. */
-static size_t scalar_combinations(const task *t)
+/* Every dim `size`, where it may be and is no constant. */
+static void cube(const case_source *s, const variant *v, int64_t size, task_shape *out)
 {
-    size_t n = 1;
-    for (size_t i = 0; i < t->n_scalars; i++)
-        n *= t->scalars[i].n_values;
-    return n;
+    memset(out, 0, sizeof *out);
+    out->weight = 1;
+    for (size_t d = 0; d < s->task->n_dims; d++) {
+        const task_dim *dim = &s->task->dims[d];
+        int64_t x = size < dim->min ? dim->min : size > dim->max ? dim->max : size;
+        out->dims[d] = v->fixed_dims[d] >= 0 ? v->fixed_dims[d] : x;
+    }
+    fill_defaults(s, out);
+}
+
+/* The largest parameters of the variant below `limit`; 0: none. */
+static int64_t largest_parameter(const variant *v, int64_t limit)
+{
+    int64_t largest = 0;
+    for (const json *x = json_first(v->config); x; x = json_next(x)) {
+        int64_t n = 0;
+        if (json_kind_of(x) == JSON_NUMBER && json_int(x, &n) && n < limit && n > largest)
+            largest = n;
+    }
+    return largest;
+}
+
+/* Shapes just around the variant's own tiles: every dim a little more, then a little less, than its largest parameter
+ * that leaves the shape small. The same size for all dims, so that candidates share them: parameters have few values,
+ * and are mostly powers of two, of which the largest is a multiple of the others. */
+static void add_around_tiles(const case_source *s, const variant *v, const task_shape *target, job_case *cases,
+                             size_t *n)
+{
+    static const int64_t steps[] = {1, 2, 4, 8};
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        bool found = false;
+        for (int64_t p = largest_parameter(v, INT64_MAX); p > 1 && !found; p = largest_parameter(v, p)) {
+            for (size_t i = 0; i < sizeof steps / sizeof *steps && !found; i++) {
+                task_shape shape;
+                if (p + sign * steps[i] < 1)
+                    continue;
+                cube(s, v, p + sign * steps[i], &shape);
+                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) &&
+                        !seen(s, cases, *n, &shape) && !(target && same_dims(s, target, &shape)) &&
+                        *n < JOB_MAX_CASES - 1 &&
+                        make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK;
+                *n += found;
+            }
+        }
+    }
 }
 
 kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
@@ -212,9 +290,11 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
     if (!variant_fits(v, target, s->limits, err))
         return kw_error_prefix(err, "rejected");
     add_smoke(s, v, cases, n);
-    size_t smoke = *n;
-    size_t hidden = add_random(s, v, HIDDEN_SHAPES, target, cases, n);
-    if (smoke + hidden == 0) {
+    add_random(s, v, HIDDEN_SHAPES, target, cases, n);
+    add_around_tiles(s, v, target, cases, n);
+    if (*n < DIST_COUNT)
+        add_random(s, v, DIST_COUNT - *n, target, cases, n); /* no tiles: every distribution all the same */
+    if (*n == 0) {
         /* Every dim is a constant: the target with other inputs and scalars is all there is to try. */
         kw_code code = make_case(s, v, target, scalar_combinations(s->task) - 1, DIST_INTEGERS, &cases[*n], err);
         if (code != KW_OK)
@@ -223,6 +303,29 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
         ++*n;
     }
     return cases_target_only(s, v, target, cases, n, err);
+}
+
+/* One shape that is larger than the others: more groups than a device has units, offsets that small ones do not reach. */
+static void add_larger(const case_source *s, const variant *v, job_case *cases, size_t *n)
+{
+    for (uint64_t draw = 0; draw < RANDOM_TRIES; draw++) {
+        task_shape shape;
+        double operations, elements;
+        const int64_t factor = (int64_t)2 << draw % 12; /* tasks of one dim need a large one */
+        random_shape(s, v, draw, &shape);
+        for (size_t d = 0; d < s->task->n_dims; d++)
+            if (v->fixed_dims[d] < 0 && shape.dims[d] <= s->task->dims[d].max / factor)
+                shape.dims[d] *= factor;
+        fill_defaults(s, &shape);
+        cost_of(s, &shape, &operations, &elements);
+        if (is_small(s, &shape) || operations > LARGER_OPERATIONS || elements > LARGER_ELEMENTS ||
+            !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape))
+            continue;
+        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
+            ++*n;
+            return;
+        }
+    }
 }
 
 kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete, kw_error *err)
@@ -235,7 +338,7 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
     for (size_t i = 0; i < s->n_edges; i++) {
         if (!variant_fits(v, &s->edges[i], s->limits, NULL))
             continue;
-        if (*n >= JOB_MAX_CASES - GENERAL_RANDOM - 1) {
+        if (*n >= JOB_MAX_CASES - GENERAL_RANDOM - FURTHER_SHAPES - 1) {
             *complete = false; /* more edge shapes than a job holds */
             break;
         }
@@ -246,7 +349,128 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
     }
     if (add_random(s, v, GENERAL_RANDOM, NULL, cases, n) < GENERAL_RANDOM)
         *complete = false;
+    add_around_tiles(s, v, NULL, cases, n);
+    add_larger(s, v, cases, n);
     if (*n == 0)
         return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");
     return KW_OK;
+}
+
+void cases_add_exact_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases,
+                            size_t *n)
+{
+    job_case *c = &cases[*n];
+    if (*n >= JOB_MAX_CASES || is_small(s, target) || !variant_fits(v, target, s->limits, NULL) ||
+        make_case(s, v, target, 0, DIST_INTEGERS, c, NULL) != KW_OK)
+        return;
+    c->seed = counter_mix(s->seed ^ EXACT_SEED);
+    ++*n;
+}
+
+/* ---- for a simulator ---- */
+
+/* Work-items of all launches: what a simulator's time depends on most. */
+static double items_of(const plan *p)
+{
+    double items = 0;
+    for (size_t i = 0; i < p->n_launches; i++) {
+        double n = 1;
+        for (size_t d = 0; d < p->launches[i].rank; d++)
+            n *= (double)p->launches[i].local[d] * (double)p->launches[i].groups[d];
+        items += n;
+    }
+    return items;
+}
+
+/* A tensor without elements is a null pointer, which Oclgrind 21.10 does not take. */
+static bool has_empty(const case_source *s, const task_shape *shape)
+{
+    bool empty = false;
+    for (size_t i = 0; i < s->task->n_tensors; i++) {
+        uint64_t n;
+        kw_error ignored;
+        empty = empty || task_tensor_elements(s->task, s->types, shape, i, &n, &ignored) != KW_OK || n == 0;
+    }
+    return empty;
+}
+
+static bool is_cheap(const case_source *s, const job_case *c)
+{
+    double operations, elements;
+    cost_of(s, &c->shape, &operations, &elements);
+    return !has_empty(s, &c->shape) && operations <= DEEP_OPERATIONS && elements <= DEEP_ELEMENTS &&
+           items_of(&c->plan) <= DEEP_ITEMS;
+}
+
+static double deep_cost(const case_source *s, const job_case *c)
+{
+    double operations, elements;
+    cost_of(s, &c->shape, &operations, &elements);
+    return operations + elements + items_of(&c->plan);
+}
+
+/* By insertion: there are few. */
+static void sort_by_cost(const case_source *s, job_case *cases, size_t n)
+{
+    job_case *moved = mem_alloc(sizeof *moved);
+    for (size_t i = 1; i < n; i++) {
+        size_t to = i;
+        while (to > 0 && deep_cost(s, &cases[to - 1]) > deep_cost(s, &cases[i]))
+            to--;
+        *moved = cases[i];
+        memmove(&cases[to + 1], &cases[to], (i - to) * sizeof *cases);
+        cases[to] = *moved;
+    }
+    free(moved);
+}
+
+kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size_t *n, kw_error *err)
+{
+    bool complete;
+    size_t all = 0, kept = 0;
+    *n = 0;
+    kw_code code = cases_general(s, v, cases, &all, &complete, err);
+    if (code != KW_OK)
+        return code;
+    for (size_t i = 0; i < all; i++)
+        if (cases[i].plan.n_launches > 0 && is_cheap(s, &cases[i]))
+            cases[kept++] = cases[i];
+    if (kept == 0)
+        return kw_error_set(err, KW_FAILED, "no shape that the variant takes is small enough to be simulated");
+    sort_by_cost(s, cases, kept);
+    /* From the cheapest to the dearest in even steps. */
+    const size_t wanted = kept < DEEP_CASES ? kept : DEEP_CASES;
+    for (size_t i = 0; i < wanted; i++)
+        cases[i] = cases[wanted > 1 ? i * (kept - 1) / (wanted - 1) : 0];
+    *n = wanted;
+    return KW_OK;
+}
+
+/* ---- for the task itself ---- */
+
+#define TASK_CASES 8
+#define TASK_OPERATIONS 1e5
+#define TASK_ELEMENTS 5000
+
+size_t cases_for_task(const case_source *s, job_case *cases)
+{
+    size_t n = 0, combinations = scalar_combinations(s->task), wanted = TASK_CASES;
+    if (wanted < combinations)
+        wanted = combinations < JOB_MAX_CASES ? combinations : JOB_MAX_CASES;
+    for (uint64_t draw = 0; draw < RANDOM_TRIES && n < wanted; draw++) {
+        task_shape shape;
+        double operations, elements;
+        random_shape(s, NULL, draw, &shape);
+        cost_of(s, &shape, &operations, &elements);
+        if (operations > TASK_OPERATIONS || elements > TASK_ELEMENTS || has_empty(s, &shape))
+            continue;
+        job_case *c = &cases[n];
+        memset(c, 0, sizeof *c);
+        c->shape = shape;
+        scalars_of(s->task, n, c->scalars);
+        c->dist = n % 2 ? DIST_INTEGERS : DIST_NORMAL;
+        c->seed = counter_mix(s->seed ^ (0x7a5cu + n));
+        n++;
+    }
+    return n;
 }

@@ -25,15 +25,25 @@ kw_code case_source_init(case_source *s, const task *t, const task_types *types,
                          const variant *trusted, uint64_t seed, kw_error *err);
 void case_source_clear(case_source *s);
 
-/* Smoke shape, hidden shapes, and last the target. Hidden shapes are the same for all candidates of a run that can take
+/* Smoke shape, hidden shapes, two shapes around the variant's tiles, and last the target. Hidden shapes are the same for all candidates of a run that can take
  * them, so that a worker computes each reference once. Writes at most JOB_MAX_CASES. An error means that the plan for
  * the target cannot be made: the candidate is rejected. */
 kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                          kw_error *err);
-/* Every edge shape the variant takes and 20 random ones; `complete` tells whether that many random ones were found and
+/* Every edge shape the variant takes and 20 random ones, then two around its tiles and a larger one; `complete` tells whether that many random ones were found and
  * no dim is a constant: what "verified: general" needs. */
 kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete,
                       kw_error *err);
+/* A large target on whole numbers that add up exactly, if v takes it: the error bound of a long sum would let a kernel
+ * through that leaves out terms, or all of them. Nothing is added for a small one, whose like is among the others. */
+void cases_add_exact_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases,
+                            size_t *n);
+/* For a simulator, which is some thousand times slower: the smoke shape, then edge shapes and random ones from cheap to
+ * dear, up to some thousands of work-items, at most 12. An error means that there is none. */
+kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size_t *n, kw_error *err);
+/* For the task itself: random shapes, small enough that a reference takes no time, with every combination of scalars
+ * among them, on ordinary inputs. They have no plans. */
+size_t cases_for_task(const case_source *s, job_case *cases);
 /* The target alone. */
 kw_code cases_target_only(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                           kw_error *err);

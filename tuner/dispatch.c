@@ -314,29 +314,10 @@ static kw_code no_winner(store *s, const choice *c, kw_error *err)
 
 /* ---- entry points ---- */
 
-static char *timed_scalars(const task *t)
-{
-    json *scalars = json_new_object();
-    for (size_t i = 0; i < t->n_scalars; i++)
-        json_set_number(scalars, t->scalars[i].name, t->scalars[i].values[0]);
-    strb text = STRB_INIT;
-    json_print(scalars, &text);
-    json_free(scalars);
-    return strb_take(&text);
-}
-
 static kw_code choose(dispatch *d, store *s, const char *types, const char *device_key, kw_error *err)
 {
     choice *c = &d->choice;
-    char *scalars = timed_scalars(c->t);
-    store_query q = {.task = c->t->name,
-                     .task_hash = c->t->hash,
-                     .types = types,
-                     .scalars = scalars,
-                     .device_key = device_key,
-                     .timing_version = TIMING_VERSION};
-    kw_code code = results_groups_load(s, &q, false, &c->groups, err);
-    free(scalars);
+    kw_code code = choose_load(c, s, types, device_key, err);
     if (code == KW_OK && c->groups.n == 0)
         code = no_rows(s, c->t, types, device_key, err);
     if (code == KW_OK)

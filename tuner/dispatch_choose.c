@@ -1,6 +1,7 @@
 #include "tuner/dispatch_choose.h"
 
 #include "base/mem.h"
+#include "tuner/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -410,6 +411,31 @@ static kw_code choose_last_resort(choice *c, store *s, kw_error *err)
 }
 
 /* ---- entry points ---- */
+
+static char *timed_scalars(const task *t)
+{
+    json *scalars = json_new_object();
+    for (size_t i = 0; i < t->n_scalars; i++)
+        json_set_number(scalars, t->scalars[i].name, t->scalars[i].values[0]);
+    strb text = STRB_INIT;
+    json_print(scalars, &text);
+    json_free(scalars);
+    return strb_take(&text);
+}
+
+kw_code choose_load(choice *c, store *s, const char *types, const char *device_key, kw_error *err)
+{
+    char *scalars = timed_scalars(c->t);
+    const store_query q = {.task = c->t->name,
+                           .task_hash = c->t->hash,
+                           .types = types,
+                           .scalars = scalars,
+                           .device_key = device_key,
+                           .timing_version = TIMING_VERSION};
+    kw_code code = results_groups_load(s, &q, false, &c->groups, err);
+    free(scalars);
+    return code;
+}
 
 kw_code choose_all(choice *c, store *s, kw_error *err)
 {

@@ -1,4 +1,4 @@
-/* Which variants a dispatch table names. For dispatch*.c only. */
+/* Which variants a dispatch table names. For dispatch*.c and crossover*.c only. */
 #ifndef KERNWRIGHT_TUNER_DISPATCH_CHOOSE_H
 #define KERNWRIGHT_TUNER_DISPATCH_CHOOSE_H
 
@@ -64,7 +64,10 @@ typedef struct choice {
     size_t n_without_text; /* shapes whose fastest variant the store does not hold */
 } choice;
 
-/* Everything above `known`, and `groups`, is filled in by the caller. */
+/* Fills `groups`: the rows of c->t with these types (as text), the timed scalars, and this program's timing version;
+ * device_key NULL: all devices. */
+kw_code choose_load(choice *c, store *s, const char *types, const char *device_key, kw_error *err);
+/* Everything above `known`, and `groups`, is filled in by the caller; there is at least one group. */
 kw_code choose_all(choice *c, store *s, kw_error *err);
 void choice_clear(choice *c);
 
@@ -73,6 +76,8 @@ bool serves_all_shapes(const variant *v);
 
 /* Fills tree and report of each device (dispatch_tree.c). The texts of general variants have been read. */
 void choose_trees(choice *c);
+/* General on its device, with a text for any shape that has been read. */
+bool may_be_in_tree(const choice *c, const ledger_entry *e);
 bool tree_names(const chosen_device *d, const known_variant *x);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- the matrix ---- */
 
-static bool may_be_in_tree(const choice *c, const ledger_entry *e)
+bool may_be_in_tree(const choice *c, const ledger_entry *e)
 {
     const known_variant *x = find_known(&c->known, e->source_hash);
     return e->ok && e->time.n > 0 && e->verified == VERIFIED_GENERAL && x && x->v && x->is_opencl &&

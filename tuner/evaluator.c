@@ -29,6 +29,7 @@ struct evaluator {
     pool *pool;
     device_info device;
     queue waiting, compiled, finished;
+    queue ready; /* nobody has to compile them first: re-timing, other shapes. They go before the compiled ones */
     candidate **by_worker; /* what each worker is at */
     size_t n_workers, in_compile;
     candidate *on_timing;
@@ -97,11 +98,21 @@ static void finish(evaluator *e, candidate *c)
 static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
 {
     *n = 0;
+    kw_code code;
     switch (c->kind) {
     case CANDIDATE_PROBE:
         return KW_OK;
+    case CANDIDATE_TASK:
+        *n = cases_for_task(c->cases, e->cases);
+        return *n > 0 ? KW_OK : kw_error_set(err, KW_FAILED, "the task has no small shape");
     case CANDIDATE_GENERAL:
-        return cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+        code = cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
+        if (code == KW_OK)
+            cases_add_exact_target(c->cases, c->variant, &c->target, e->cases, n);
+        return code;
+    case CANDIDATE_DEEP:
+        return cases_deep(c->cases, c->variant, e->cases, n, err);
+    case CANDIDATE_SHAPE:
     case CANDIDATE_RETIME:
         return cases_target_only(c->cases, c->variant, &c->target, e->cases, n, err);
     case CANDIDATE_TARGET:
@@ -114,15 +125,24 @@ static job_mode mode_of(const candidate *c)
 {
     switch (c->kind) {
     case CANDIDATE_GENERAL:
+    case CANDIDATE_DEEP:
         return JOB_VERIFY;
     case CANDIDATE_RETIME:
         return JOB_TIME;
+    case CANDIDATE_TASK:
+        return JOB_CHECK;
     case CANDIDATE_PROBE:
         return JOB_PROBE;
     case CANDIDATE_TARGET:
+    case CANDIDATE_SHAPE:
         break;
     }
     return JOB_EVALUATE;
+}
+
+static candidate *next_to_time(const evaluator *e)
+{
+    return e->ready.first ? e->ready.first : e->compiled.first;
 }
 
 /* What a job says of its candidate. */
@@ -135,7 +155,7 @@ static void describe(const evaluator *e, const candidate *c, bool compile_only, 
     j->task = v->task;
     j->types = v->types;
     j->timing.cold = e->options.cold;
-    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !e->compiled.first);
+    j->timing.min_samples = policy_samples(c->hopeless_ns, !is_cpu(e) && e->n_workers > 1 && !next_to_time(e));
     j->timing.max_ns = 2000000000;
     j->timing.hopeless_ns = c->hopeless_ns;
     j->timing.method = c->method;
@@ -143,6 +163,13 @@ static void describe(const evaluator *e, const candidate *c, bool compile_only, 
         j->trusted_source = trusted->source;
         j->trusted_options = trusted->options;
     }
+}
+
+static void job_for_task(job *j, const case_source *cases)
+{
+    j->source = j->options = "";
+    j->task = cases->task;
+    j->types = *cases->types;
 }
 
 /* false when the job cannot even be made: then the candidate is finished. */
@@ -167,8 +194,11 @@ static bool send(evaluator *e, candidate *c, size_t worker, bool compile_only)
     j.n_cases = n;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
+    j.verify_ms = c->kind == CANDIDATE_DEEP ? e->options.deep_ms : 0;
     if (c->variant)
         describe(e, c, compile_only, &j);
+    if (c->kind == CANDIDATE_TASK)
+        job_for_task(&j, c->cases);
     strb line = STRB_INIT;
     job_print(&j, &line);
     c->sent_ns = clock_now_ns();
@@ -229,8 +259,8 @@ static bool must_wait(const evaluator *e, const candidate *c)
 
 static void start_timing(evaluator *e)
 {
-    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, e->compiled.first)) {
-        candidate *c = pop(&e->compiled);
+    while (!e->on_timing && pool_is_idle(e->pool, TIMING_WORKER) && !must_wait(e, next_to_time(e))) {
+        candidate *c = pop(e->ready.first ? &e->ready : &e->compiled);
         if (!c)
             return;
         c->state = RUNNING;
@@ -240,22 +270,25 @@ static void start_timing(evaluator *e)
     }
 }
 
-/* Re-timing and general verification use what is compiled already. */
+static bool is_new(const candidate *c)
+{
+    return c->kind == CANDIDATE_TARGET || c->compile_first;
+}
+
+/* Re-timing, other shapes and mostly general verification use what is compiled already. */
 static bool skips_compile(const evaluator *e, const candidate *c)
 {
-    return e->n_workers == 1 || c->kind != CANDIDATE_TARGET;
+    return e->n_workers == 1 || !is_new(c);
 }
 
 static void schedule(evaluator *e)
 {
     if (pool_interrupted(e->pool))
         return;
-    while (e->waiting.first && skips_compile(e, e->waiting.first))
-        push(&e->compiled, pop(&e->waiting));
     if (!is_cpu(e)) {
         /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the
            reference while the others are still compiling. */
-        if (e->is_fresh && e->waiting.first && !e->compiled.first)
+        if (e->is_fresh && e->waiting.first && !next_to_time(e))
             push(&e->compiled, pop(&e->waiting));
         start_timing(e);
         start_compiles(e);
@@ -265,12 +298,16 @@ static void schedule(evaluator *e)
         if (!e->on_timing)
             start_compiles(e);
         bool full = e->phase_compiled >= compile_batch(e) || !e->waiting.first;
-        if (e->in_compile == 0 && full && e->compiled.first)
+        if (e->in_compile == 0 && full && next_to_time(e))
             e->compile_phase = false;
+        if (e->in_compile == 0 && full && !e->compiled.first && !e->on_timing) {
+            e->phase_compiled = 0; /* none of them compiles: the next ones */
+            start_compiles(e);
+        }
     }
     if (!e->compile_phase) {
         start_timing(e);
-        if (!e->on_timing && !e->compiled.first) {
+        if (!e->on_timing && !next_to_time(e)) {
             e->compile_phase = true;
             e->phase_compiled = 0;
             start_compiles(e);
@@ -337,7 +374,7 @@ static void compile_done(evaluator *e, candidate *c, job_record *r)
 static void timing_done(evaluator *e, candidate *c, job_record *r)
 {
     e->on_timing = NULL;
-    if (c->kind == CANDIDATE_TARGET && c->record.compile_ms > 0)
+    if (is_new(c) && c->record.compile_ms > 0)
         policy_learn(&e->rates.timing_ms, c->sent_ns);
     if (c->record.compile_ms > 0) {
         r->compile_ms = c->record.compile_ms;
@@ -434,9 +471,9 @@ void evaluator_submit(evaluator *e, candidate *c)
     c->general_complete = false;
     c->id = ++e->next_id;
     c->state = WAITING;
-    e->is_fresh = e->is_fresh || (e->pending == 0 && c->kind == CANDIDATE_TARGET);
+    e->is_fresh = e->is_fresh || (e->pending == 0 && is_new(c));
     e->pending++;
-    push(&e->waiting, c);
+    push(skips_compile(e, c) ? &e->ready : &e->waiting, c);
     schedule(e);
 }
 
@@ -452,7 +489,7 @@ size_t evaluator_depth(const evaluator *e)
 
 bool evaluator_is_starved(const evaluator *e)
 {
-    return !e->on_timing && !e->compiled.first && !e->waiting.first && !e->finished.first;
+    return !e->on_timing && !next_to_time(e) && !e->waiting.first && !e->finished.first;
 }
 
 candidate *evaluator_next(evaluator *e, kw_error *err)
@@ -486,7 +523,7 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
 void evaluator_forget(evaluator *e)
 {
     static const queue empty;
-    e->waiting = e->compiled = e->finished = e->again = empty;
+    e->waiting = e->ready = e->compiled = e->finished = e->again = empty;
     e->alone = NULL;
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
     e->on_timing = NULL;

@@ -24,6 +24,7 @@ typedef struct evaluator_options {
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
+    int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */
     trace *trace;               /* borrowed; may be NULL */
 } evaluator_options;
 
@@ -35,8 +36,11 @@ const message *evaluator_hello(const evaluator *e); /* host, cpu model, all devi
 
 typedef enum candidate_kind {
     CANDIDATE_TARGET,  /* hidden shapes and target, then time the target */
-    CANDIDATE_GENERAL, /* every edge shape and 20 random ones; no timing */
+    CANDIDATE_GENERAL, /* every edge shape, 20 random ones, a large target on exact inputs; no timing */
+    CANDIDATE_SHAPE,   /* the target only: verify and time it. For a variant that passed other shapes before */
     CANDIDATE_RETIME,  /* time the target again */
+    CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
+    CANDIDATE_TASK,    /* no candidate: the task of `cases` itself. variant is NULL */
     CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
 } candidate_kind;
 
@@ -46,6 +50,7 @@ typedef struct candidate {
     const variant *variant;
     const case_source *cases; /* borrowed until done */
     task_shape target;
+    bool compile_first;   /* CANDIDATE_GENERAL: nobody has compiled it yet, so that another worker should */
     double hopeless_ns;   /* 0: never stop early */
     timing_method method; /* one method for all candidates that are compared */
     void *cookie;

@@ -16,8 +16,16 @@ typedef struct generator {
     double low, high; /* domain */
     double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
     double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    unsigned thin;    /* DIST_INTEGERS: one element in 2^thin is not zero */
+    uint64_t row;     /* DIST_ROWS: elements that share a value */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
+
+/* DIST_INTEGERS: terms of a sum that are not zero. So many of at most 3 add up exactly, also in products. */
+#define EXACT_TERMS 16384
+
+/* Of a tensor that has no rows. */
+#define SHORT_ROW 37
 
 /* Streams of a second number for the same element lie behind those of all tensors. */
 #define SECOND_STREAM 1000
@@ -52,6 +60,10 @@ static double draw_integer(const generator *g, uint64_t bits)
             return bits >> 16 & 1 ? magnitude : -magnitude;
         }
         return whole(bits >> 8, 3);
+    case DIST_NEGATIVE:
+        return -1 - (double)(bits >> 8 & 7);
+    case DIST_ROWS:
+        return bits & 3 ? whole(bits >> 8, 8) : 0;
     case DIST_NORMAL:
     case DIST_COUNT:
         break;
@@ -68,6 +80,10 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
     }
     case DIST_SPARSE:
         return bits & 15 ? 0 : 8 * bell(counter_mix(bits));
+    case DIST_NEGATIVE:
+        return -0.015625 - fabs(bell(bits)); /* 0.015625 is 1/64 */
+    case DIST_ROWS:
+        return bits & 3 ? bell(counter_mix(bits)) : 0;
     case DIST_INTEGERS:
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -92,7 +108,9 @@ static double into_domain(double x, double low, double high, double step)
 
 static double draw(const generator *g, uint64_t i)
 {
-    uint64_t bits = counter_rng_u64(g->seed, g->stream, i);
+    uint64_t bits = counter_rng_u64(g->seed, g->stream, g->row > 0 && g->indices == 0 ? i / g->row : i);
+    if (g->thin > 0 && g->indices == 0 && bits >> (64 - g->thin) != 0)
+        return into_domain(0, g->low, g->high, 1) + 0.0;
     if (g->indices > 0)
         return (double)(bits % g->indices);
     double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
@@ -148,6 +166,11 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
         g->spike = real ? fmin(floor(sqrt(dtype_max_exact_int(type))) - 1, 0x1p26) : dtype_bytes(type) == 1 ? 31 : 99;
     if (g->spike > 0 && fmod(g->spike, 2) == 0)
         g->spike -= 1;
+    for (double terms = task_reduction_length(t, types, shape);
+         dist == DIST_INTEGERS && terms > EXACT_TERMS && g->thin < 40; terms /= 2)
+        g->thin++;
+    if (g->thin > 0)
+        g->spike = 0;
     if (real)
         g->large = type == DTYPE_F16 ? 3 : 10;
     else
@@ -165,6 +188,8 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     if (code != KW_OK)
         return code;
     const size_t size = dtype_bytes(l->type);
+    if (dist == DIST_ROWS)
+        g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
     const generator local = g; /* no write below can change it */
     for (uint64_t i = 0; i < l->elements; i++) {
         unsigned char cell[8];

@@ -32,6 +32,7 @@ typedef enum job_mode {
     JOB_VERIFY,   /* all cases, no timing */
     JOB_EVALUATE, /* all cases, then time the last one */
     JOB_TIME,     /* time only the last case; verification of the timed run's output still happens */
+    JOB_CHECK,    /* no candidate: does the task's reference agree with itself? No device is opened */
     JOB_PROBE     /* no candidate: measure the device itself. Only id, device and limits are given */
 } job_mode;
 
@@ -41,6 +42,8 @@ typedef enum distribution {
     DIST_INTEGERS, /* small integers, exact in the type at small reduction lengths */
     DIST_LARGE,    /* large magnitudes, mixed signs */
     DIST_SPARSE,   /* zeros with sparse spikes */
+    DIST_NEGATIVE, /* all below zero */
+    DIST_ROWS,     /* one value a row, some rows of zeros: ties everywhere */
     DIST_COUNT
 } distribution;
 const char *distribution_name(distribution d);
@@ -86,6 +89,7 @@ typedef struct job {
     size_t n_cases;
     job_timing timing;
     job_limits limits;
+    int64_t verify_ms; /* JOB_VERIFY: no further case is begun after so long; 0: all cases */
     /* The trusted variant for full comparison of sampled cases; NULL source: none. */
     const char *trusted_source, *trusted_options;
 } job;
@@ -122,6 +126,8 @@ void job_record_clear(job_record *r);
  * other bytes are replaced. */
 void job_print(const job *j, strb *out);
 void job_stage_print(int64_t id, stage s, strb *out);
+/* The same, while the task's own code is at work: its reference. What goes wrong now is no candidate's fault. */
+void job_task_stage_print(int64_t id, stage s, const char *task_name, strb *out);
 void job_record_print(int64_t id, const job_record *r, strb *out);
 void job_error_print(kw_code code, const char *text, strb *out);
 /* Decoding of a whole line. The job's strings and cases live in `a`; *t is the task it brought: free with task_free. */
@@ -133,6 +139,7 @@ typedef struct message {
     message_type type;
     int64_t id;
     stage stage;       /* MESSAGE_STAGE */
+    char task[64];     /* MESSAGE_STAGE: the task whose own code is at work; "" while it is the candidate's */
     job_record record; /* MESSAGE_RESULT */
     kw_error error;    /* MESSAGE_ERROR */
     /* MESSAGE_HELLO: */

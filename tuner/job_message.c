@@ -64,12 +64,19 @@ void job_hello_print(const message *hello, strb *out)
     print_line(o, out);
 }
 
-void job_stage_print(int64_t id, stage s, strb *out)
+void job_task_stage_print(int64_t id, stage s, const char *task_name, strb *out)
 {
     json *o = new_message("stage");
     json_set_int(o, "id", id);
     json_set_string(o, "name", stage_name(s));
+    if (task_name)
+        json_set_string(o, "task", task_name);
     print_line(o, out);
+}
+
+void job_stage_print(int64_t id, stage s, strb *out)
+{
+    job_task_stage_print(id, s, NULL, out);
 }
 
 void job_error_print(kw_code code, const char *text, strb *out)
@@ -262,6 +269,11 @@ static kw_code read_stage(const json *o, message *out, kw_error *err)
         code = json_get_string(o, "name", "stage", &name, err);
     if (code == KW_OK && !stage_from_name(name, &out->stage))
         return kw_error_set(err, KW_BAD_INPUT, "stage \"%.60s\" is not known", name);
+    const char *of_task;
+    if (code == KW_OK)
+        code = json_opt_string(o, "task", "stage", "", &of_task, err);
+    if (code == KW_OK)
+        snprintf(out->task, sizeof out->task, "%s", of_task);
     return code;
 }
 

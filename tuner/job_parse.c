@@ -151,11 +151,13 @@ static kw_code read_timing(const json *o, job_timing *out, kw_error *err)
     return code;
 }
 
-static kw_code read_limits(const json *o, job_limits *out, kw_error *err)
+static kw_code read_limits(const json *o, job *out, kw_error *err)
 {
     const json *l = json_get(o, "limits");
-    kw_code code = json_opt_int(l, "compile_ms", "job: limits", 0, &out->compile_ms, err);
-    return code == KW_OK ? json_opt_int(l, "run_ms", "job: limits", 0, &out->run_ms, err) : code;
+    kw_code code = json_opt_int(l, "compile_ms", "job: limits", 0, &out->limits.compile_ms, err);
+    if (code == KW_OK)
+        code = json_opt_int(l, "run_ms", "job: limits", 0, &out->limits.run_ms, err);
+    return code == KW_OK ? json_opt_int(l, "verify_ms", "job: limits", 0, &out->verify_ms, err) : code;
 }
 
 static kw_code read_programs(const json *o, arena *a, job *out, kw_error *err)
@@ -236,7 +238,7 @@ static kw_code read_job(const json *o, arena *a, job *out, task **t, kw_error *e
     if (code == KW_OK && out->mode != JOB_PROBE)
         code = read_candidate(o, a, out, t, err);
     if (code == KW_OK)
-        code = read_limits(o, &out->limits, err);
+        code = read_limits(o, out, err);
     return code;
 }
 

@@ -80,6 +80,8 @@ void job_print(const job *j, strb *out)
     json *limits = json_new_object();
     json_set_int(limits, "compile_ms", j->limits.compile_ms);
     json_set_int(limits, "run_ms", j->limits.run_ms);
+    if (j->verify_ms > 0)
+        json_set_int(limits, "verify_ms", j->verify_ms);
     json_set(o, "limits", limits);
     json_print(o, out);
     strb_add_char(out, '\n');

@@ -36,7 +36,8 @@ typedef struct worker_proc {
     int64_t exit_status;
     int term_signal;
     bool timed_out;
-    bool began; /* announced a stage since its start */
+    char task[64]; /* whose own code is at work; "" when it is the candidate's */
+    bool began;    /* announced a stage since its start */
     int failed_starts;
     char complaint[256];    /* what was wrong with a line that it sent; "" if nothing */
     strb line;              /* what arrived of the next line */
@@ -153,6 +154,33 @@ static void report_lost_job(worker_proc *w)
         tell(w->pool, &e);
 }
 
+/* Died in the task's own code? Killed from outside, or for its memory, does not count. */
+static bool died_in_reference(const worker_proc *w)
+{
+    bool killed = !w->timed_out && (w->term_signal == SIGKILL || w->term_signal == SIGTERM);
+    bool memory = !w->timed_out && w->exit_status == SANDBOX_EXIT_MEMORY;
+    return w->job >= 0 && w->task[0] && !w->complaint[0] && !killed && !memory;
+}
+
+/* Every candidate would meet the same: the run ends. */
+static void fail_task(pool *p, const worker_proc *w)
+{
+    strb how = STRB_INIT;
+    if (w->timed_out)
+        strb_printf(&how, "did not end within %lld ms", (long long)w->limits.run_ms);
+    else if (w->term_signal)
+        strb_printf(&how, "died of signal %d (%s)", w->term_signal, strsignal(w->term_signal));
+    else
+        strb_printf(&how, "ended the process with status %lld", (long long)w->exit_status);
+    p->failed = true;
+    kw_error_set(&p->error, KW_BAD_INPUT,
+                 "the reference of task %s %s; that is no candidate's fault, and none is booked: mend reference.c",
+                 w->task, strb_text(&how));
+    strb_clear(&how);
+    pool_event e = {.kind = POOL_FAILED, .worker = w->index, .job = -1, .error = &p->error};
+    tell(p, &e);
+}
+
 /* Runs when the process is gone and all its handles are closed. */
 static void finish_worker(worker_proc *w)
 {
@@ -160,6 +188,10 @@ static void finish_worker(worker_proc *w)
     strb_reset(&w->line);
     if (p->stopping || p->failed) /* the job of a worker that ended the run is not its candidate's fault */
         return;
+    if (died_in_reference(w)) {
+        fail_task(p, w);
+        return;
+    }
     w->failed_starts = w->began ? 0 : w->failed_starts + 1;
     /* A worker that died before it announced a stage of the job never looked at it (it ended because of the job
        before, say): the job is sent once more, to its successor, and nobody is blamed. */
@@ -264,6 +296,7 @@ static void send_job(worker_proc *w)
     w->state = WORKER_BUSY;
     w->sent = true;
     w->stage = STAGE_EXPAND;
+    w->task[0] = '\0';
     w->job_start_ns = clock_now_ns();
     w->tail_length = 0;
     set_deadline(w, w->limits.compile_ms);
@@ -320,6 +353,7 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
     }
     if (m.type == MESSAGE_STAGE) {
         w->stage = m.stage;
+        memcpy(w->task, m.task, sizeof w->task);
         w->began = true;
         set_deadline(w, m.stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms);
         pool_event e = {.kind = POOL_STAGE, .worker = w->index, .job = w->job, .stage = m.stage};

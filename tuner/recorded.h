@@ -46,7 +46,7 @@ typedef struct recorded_list {
 } recorded_list;
 
 /* Adds the recorded spaces of a file, plain or gzipped, to the list: results text has one for each task, types, shape,
- * scalars, device, mode, timing version and template, the other formats have one. The format is told by what is in the file.
+ * scalars, device, mode, timing version and template, the other formats have one. What is in the file tells the format.
  * KW_BAD_INPUT names the file, and the line or entry: unreadable, cut off, another kind of file, no valid time. */
 kw_code recorded_read(const char *path, const recorded_options *o, recorded_list *list, kw_error *err);
 /* The same from memory. `name` stands for the file's in messages. */

@@ -71,10 +71,11 @@ static kw_code references_folder(const task *t, char **out, kw_error *err)
     free(cache);
     if (*out && cache_make_private(*out))
         return KW_OK;
-    kw_code code = kw_error_set(err, KW_ENVIRONMENT,
-                                "the reference of task %s needs a folder for what is compiled: %s; set KERNWRIGHT_CACHE "
-                                "to a folder that only you can write",
-                                t->name, *out ? *out : "none was found that is this user's own");
+    kw_code code =
+        kw_error_set(err, KW_ENVIRONMENT,
+                     "the reference of task %s needs a folder for what is compiled: %s; set KERNWRIGHT_CACHE "
+                     "to a folder that only you can write",
+                     t->name, *out ? *out : "none was found that is this user's own");
     free(*out);
     *out = NULL;
     return code;

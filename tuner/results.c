@@ -384,3 +384,16 @@ kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *e
     line_set_clear(&lines);
     return code;
 }
+
+kw_code results_open(const char *path, store **out, kw_error *err)
+{
+    size_t n;
+    kw_code code = store_open(":memory:", false, out, err);
+    if (code == KW_OK)
+        code = results_import(*out, path, &n, err);
+    if (code == KW_OK) {
+        free((*out)->path);
+        (*out)->path = mem_strdup(path);
+    }
+    return code;
+}

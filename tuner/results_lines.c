@@ -5,14 +5,17 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #define CHUNK 65536
 
 struct line_reader {
-    FILE *file;
+    gzFile file; /* zlib reads what is not compressed as it is */
     char *name;
     int number;
     char chunk[CHUNK];
@@ -22,19 +25,32 @@ struct line_reader {
 
 /* ---- raw lines ---- */
 
+/* Fills the chunk again; what is left empty is the end. */
+static kw_code read_chunk(line_reader *r, kw_error *err)
+{
+    int n = gzread(r->file, r->chunk, CHUNK), status = Z_OK;
+    r->at = 0;
+    r->end = n > 0 ? (size_t)n : 0;
+    const char *why = n > 0 ? "" : gzerror(r->file, &status);
+    if (n > 0 || status == Z_OK || status == Z_STREAM_END)
+        return KW_OK;
+    if (status == Z_ERRNO)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
+    if (status == Z_BUF_ERROR)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: the compressed file was cut off after line %d", r->name, r->number);
+    return kw_error_set(err, KW_BAD_INPUT, "%s: damaged compressed file: %s", r->name, why);
+}
+
 /* Reads up to the line break; *got is false at the end of the file. */
 static kw_code read_line(line_reader *r, bool *got, kw_error *err)
 {
     strb_reset(&r->line);
     *got = false;
     for (;;) {
-        if (r->at == r->end) {
-            r->at = 0;
-            r->end = fread(r->chunk, 1, CHUNK, r->file);
-        }
+        kw_code code = r->at == r->end ? read_chunk(r, err) : KW_OK;
+        if (code != KW_OK)
+            return code;
         if (r->end == 0) {
-            if (ferror(r->file))
-                return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
             r->number += *got;
             return KW_OK;
         }
@@ -119,7 +135,8 @@ kw_code line_reader_open(const char *path, line_reader **out, kw_error *err)
 {
     bool standard = strcmp(path, "-") == 0;
     *out = NULL;
-    FILE *file = standard ? stdin : fopen(path, "rbe");
+    int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    gzFile file = fd >= 0 ? gzdopen(fd, "rb") : NULL;
     if (!file)
         return kw_error_set(err, KW_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
     line_reader *r = mem_alloc(sizeof *r);
@@ -165,8 +182,7 @@ void line_reader_close(line_reader *r)
 {
     if (!r)
         return;
-    if (r->file != stdin)
-        fclose(r->file);
+    gzclose(r->file);
     strb_clear(&r->line);
     free(r->name);
     free(r);

@@ -15,7 +15,8 @@
 
 typedef struct line_reader line_reader;
 
-/* Opens the file ("-": standard input) and reads the header line. Errors (KW_BAD_INPUT) say FILE:LINE: what. */
+/* Opens the file ("-": standard input), compressed by gzip or not, and reads the header line. Errors (KW_BAD_INPUT) say
+ * FILE:LINE: what. */
 kw_code line_reader_open(const char *path, line_reader **out, kw_error *err);
 /* The next line that is not empty, without line break: valid UTF-8, at most RESULTS_MAX_LINE bytes, not a conflict
  * marker of a version control system. Header lines in between (files joined by cat) are skipped. *line is NULL at the

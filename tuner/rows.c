@@ -44,6 +44,26 @@ void rows_use_probe(rows *r, const probe_figures *figures)
     r->judged.figures = figures;
 }
 
+/* No kernel that does the work can be so fast: it does not, in a way that its results do not show. */
+void rows_judge(const rows *r, const variant *v, job_record *record)
+{
+    if (record->outcome != OUTCOME_OK || record->n_samples == 0 || !r->judged.figures)
+        return;
+    double median = stats_of(record->samples_ns, record->n_samples).median;
+    probe_limit floor = probe_floor_of(&r->judged, v->source);
+    if (!(median < floor.ns))
+        return;
+    strb text = STRB_INIT;
+    strb_printf(&text,
+                "%.6g us, but a run of this shape takes at least %.6g us on this device (%s); if its figures are too "
+                "low: `kernwright probe --again`",
+                median / 1e3, floor.ns / 1e3, floor.by);
+    record->outcome = OUTCOME_IMPLAUSIBLE;
+    record->stage = STAGE_TIME;
+    free(record->detail);
+    record->detail = strb_take(&text);
+}
+
 void rows_clear(rows *r)
 {
     free(r->types);

@@ -21,6 +21,8 @@ typedef struct rows {
 void rows_init(rows *r, const evaluator *e, const task *t, const task_types *types, const task_shape *shape, bool cold);
 /* The device's figures, borrowed, which give rows their limit and their noise; NULL: not known. */
 void rows_use_probe(rows *r, const probe_figures *figures);
+/* Makes a time that is below what the device can do at best an implausible one. Nothing without figures. */
+void rows_judge(const rows *r, const variant *v, job_record *record);
 void rows_clear(rows *r);
 /* The identity part as a query: everything but template and source. Borrows from r. */
 store_query rows_query(const rows *r);

@@ -38,7 +38,8 @@ typedef struct simulation {
 kw_code simulate_run(recorded *const *spaces, size_t n, const simulate_options *o, simulation *out, kw_error *err);
 void simulation_clear(simulation *s);
 
-/* Of one run, strategy `kind` on space `which`: best time after each evaluation over the best recorded time, budgets[which] numbers from 1 up. */
+/* Of one run, strategy `kind` on space `which`: best time after each evaluation over the best recorded time,
+ * budgets[which] numbers from 1 up. */
 const double *simulation_curve(const simulation *s, size_t which, size_t kind, size_t seed);
 
 #endif

@@ -57,8 +57,29 @@ static uint32_t evaluate(builder *b, const space_step *s, const uint32_t *assign
     return SPACE_UNDECIDED;
 }
 
+/* The results of a test for all values of the new variable at once. Where that fails it will again: never after. */
+static bool make_row(builder *b, space_step *s, const uint32_t *assignment)
+{
+    const space_plan *plan = b->plan;
+    int slot = space_group_slot(b->g, b->order[plan->level]);
+    set_env(b, assignment, 0);
+    s->has_row = expr_eval_truth_many(s->e, b->env, slot, plan->integers, plan->n_values, s->row);
+    if (!s->has_row) {
+        s->row = NULL; /* the group's memory holds it */
+        return false;
+    }
+    space_tally *tally = &b->g->problem->tally[s->constraint];
+    for (size_t v = 0; v < plan->n_values; v++) {
+        tally->passed += s->row[v];
+        tally->failed += !s->row[v];
+    }
+    return true;
+}
+
 static uint32_t result_of(builder *b, space_step *s, const uint32_t *assignment, size_t v)
 {
+    if (s->row && (s->has_row || make_row(b, s, assignment)))
+        return s->row[v] ? SPACE_TRUE : SPACE_FALSE;
     if (!s->table)
         return evaluate(b, s, assignment, v);
     uint32_t *entry = &s->table[s->base + v];
@@ -108,6 +129,7 @@ static void make_tuple(builder *b, const uint32_t *old, const uint32_t *assignme
 static void set_base(space_step *s, const uint32_t *tuple)
 {
     s->base = 0;
+    s->has_row = false;
     for (size_t i = 0; s->table && i < s->n_inputs; i++)
         s->base += tuple[s->inputs[i]] * s->strides[i];
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Row numbers in lexicographic order of the rows: one stable counting sort per parameter, from the last to the first. */
+/* Row numbers in lexicographic order of the rows: one stable counting sort per parameter, the last parameter first. */
 static size_t *sort_rows(const space_param *params, size_t n_params, const uint32_t *configs, size_t n)
 {
     size_t *rows = mem_alloc(n * sizeof *rows), *next = mem_alloc(n * sizeof *next);

@@ -28,6 +28,8 @@ static size_t position_of(const planner *p, size_t sub)
 /* The table has one dimension per input and one, the fastest, for the new value. */
 static void add_table(planner *p, space_step *s)
 {
+    if (s->n_inputs == p->n_subs) /* the whole tuple: no two states have the same, so nothing would be found */
+        return;
     double size = (double)p->plan->n_values, most = 4.0 * (double)p->n_states * size;
     for (size_t i = s->n_inputs; i-- > 0;) {
         s->strides[i] = (size_t)size;
@@ -97,6 +99,8 @@ static void plan_terms(planner *p)
             space_step *s = &plan->tests[plan->n_tests++];
             *s = make_step(p, t->term->test);
             s->kind = SPACE_STEP_TEST;
+            if (!s->table && plan->integers)
+                s->row = arena_alloc(g->memory, plan->n_values * sizeof *s->row);
             s->constraint = t->term->constraint;
             continue;
         }
@@ -121,6 +125,20 @@ static size_t carries_at_most(const planner *p)
     return n;
 }
 
+static void list_integers(space_group *g, size_t var, space_plan *plan)
+{
+    if (plan->n_values > EXPR_MANY)
+        return;
+    int64_t *list = arena_alloc(g->memory, plan->n_values * sizeof *list);
+    for (size_t i = 0; i < plan->n_values; i++) {
+        value v = space_group_value(g, var, i);
+        if (v.kind != VALUE_INT)
+            return;
+        list[i] = v.as.integer;
+    }
+    plan->integers = list;
+}
+
 space_plan *space_plan_new(space_group *g, const size_t *order, size_t level, const size_t *subs, size_t n_subs,
                            size_t n_states, size_t max_bytes)
 {
@@ -137,6 +155,7 @@ space_plan *space_plan_new(space_group *g, const size_t *order, size_t level, co
     plan->tests = arena_alloc(g->memory, (g->n_terms + 1) * sizeof *plan->tests);
     plan->guards = arena_alloc(g->memory, (g->n_terms + 1) * sizeof *plan->guards);
     plan->carries = arena_alloc(g->memory, (carries_at_most(&p) + 1) * sizeof *plan->carries);
+    list_integers(g, order[level], plan);
     plan_terms(&p);
     for (size_t i = 0; i < plan->n_carries; i++) {
         space_carry *c = &plan->carries[i];

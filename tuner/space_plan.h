@@ -20,6 +20,8 @@ typedef struct space_step {
     size_t *strides; /* in the table */
     uint32_t *table; /* NULL: none */
     size_t base;     /* of the state at hand */
+    bool *row;       /* tests without a table: the results for all values of the new variable; NULL: one by one */
+    bool has_row;    /* for the state at hand */
 } space_step;
 
 /* One number of the next tuple. */
@@ -35,6 +37,7 @@ typedef struct space_carry {
 typedef struct space_plan {
     size_t level;
     size_t n_values;   /* of the new variable */
+    int64_t *integers; /* its values, if they are few and all integers; else NULL */
     space_step *tests; /* terms whose last variable this is */
     size_t n_tests;
     space_step *guards; /* terms that may be decided before their last variable */

@@ -63,8 +63,8 @@ static kw_code print_folded(writer *w, const expr *e, strb *text, bool *always, 
     return expr_print_python(folded, w->names, text, err);
 }
 
-/* Kernel Tuner cuts a condition without `and` or `or` at its comparisons and takes names of functions for parameters; it
- * leaves alone what has an `or`. */
+/* Kernel Tuner cuts a condition without `and` or `or` at its comparisons and takes names of functions for parameters;
+ * it leaves alone what has an `or`. */
 static void protect(strb *text)
 {
     const char *s = strb_text(text);

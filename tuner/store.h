@@ -28,9 +28,9 @@ void store_close(store *s);
 const char *store_path(const store *s);
 
 typedef enum verified {
-    VERIFIED_NOT,     /* no reference, or failed */
-    VERIFIED_EXACT,   /* passed its hidden shapes and its target */
-    VERIFIED_GENERAL  /* every edge shape that satisfies requires and 20 random ones as well */
+    VERIFIED_NOT,    /* no reference, or failed */
+    VERIFIED_EXACT,  /* passed its hidden shapes and its target */
+    VERIFIED_GENERAL /* every edge shape that satisfies requires and 20 random ones as well */
 } verified;
 const char *verified_name(verified v); /* "no", "exact", "general" */
 bool verified_from_name(const char *name, verified *out);
@@ -40,34 +40,34 @@ bool verified_from_name(const char *name, verified *out);
 typedef struct measurement {
     /* identity */
     char *task, *task_hash;
-    char *types;             /* "T=f32,ACC=f32" */
-    char *shape;             /* canonical JSON {"M":..,"N":..,"K":..} */
-    char *scalars;           /* canonical JSON {"alpha":1,"beta":0} */
-    char *device_key, *api;  /* api: "opencl" */
-    char *mode;              /* "cold", "warm" */
+    char *types;            /* "T=f32,ACC=f32" */
+    char *shape;            /* canonical JSON {"M":..,"N":..,"K":..} */
+    char *scalars;          /* canonical JSON {"alpha":1,"beta":0} */
+    char *device_key, *api; /* api: "opencl" */
+    char *mode;             /* "cold", "warm" */
     int timing_version;
     char *source_hash;
     /* fields */
     char *template_name;
-    char *config;            /* canonical JSON in parameter order */
+    char *config; /* canonical JSON in parameter order */
     outcome outcome;
     stage stage;
-    char *detail;            /* NULL if none; cut at 64 KiB */
+    char *detail; /* NULL if none; cut at 64 KiB */
     verified verified;
-    char *method;            /* "events", "batch"; NULL when not timed */
+    char *method; /* "events", "batch"; NULL when not timed */
     double *samples_ns;
     size_t n_samples;
-    stats_summary time;      /* of the samples */
+    stats_summary time; /* of the samples */
     double compile_ms, verify_ms, time_ms;
     int64_t registers, spill_bytes, local_bytes;
     double worst_error;
     /* By the device's figures when it was measured, if they were known (tuner/probe.h); else 0, NULL, 0. */
-    double limit_ns;         /* time of a run that reaches the device's limit */
-    char *limited_by;        /* "fma", "memory", "cache", "launch" */
-    double noise;            /* relative difference that two timings of the same kernel may show */
+    double limit_ns;  /* time of a run that reaches the device's limit */
+    char *limited_by; /* "fma", "memory", "cache", "launch" */
+    double noise;     /* relative difference that two timings of the same kernel may show */
     /* provenance */
     char *device_name, *driver, *host, *run, *date, *tool_version;
-    char *extra;             /* unknown fields of imported lines, as JSON; NULL if none */
+    char *extra; /* unknown fields of imported lines, as JSON; NULL if none */
 } measurement;
 void measurement_clear(measurement *m);
 
@@ -90,7 +90,7 @@ kw_code store_forget(store *s, outcome o, const char *device_key, const char *dr
 typedef struct store_query {
     const char *task, *task_hash, *types, *shape, *scalars, *device_key, *api, *mode, *driver;
     const char *template_name, *source_hash;
-    int timing_version;      /* 0: any */
+    int timing_version; /* 0: any */
     bool only_ok, only_failed;
 } store_query;
 /* Rows in a fixed order: task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash,
@@ -109,6 +109,8 @@ kw_code store_fact(store *s, const char *key, char **json_text, kw_error *err);
 kw_code results_export(store *s, const char *task, bool all, bool samples, strb *out, kw_error *err);
 /* All or nothing; the message names file and line of a bad line. */
 kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err);
+/* A store in memory that holds what the file holds, and goes by its name in messages. */
+kw_code results_open(const char *path, store **out, kw_error *err);
 /* Union of the lines of all files, sorted by bytes, header line first, without interpreting them. */
 kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *err);
 

@@ -276,7 +276,8 @@ void tree_settle(tree *t, tree_settings settings)
     shrink(t, 0, settings.prior * t->mean_weight, NULL);
 }
 
-tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings)
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used,
+               tree_settings settings)
 {
     tree *t = tree_grow(m, f, p, used);
     tree_settle(t, settings);
@@ -318,7 +319,7 @@ static size_t ranked(const tree *t, size_t leaf, size_t place)
     for (size_t k = 0; k < t->p.n; k++) {
         size_t before = 0;
         for (size_t i = 0; i < t->p.n; i++)
-            before += mean[i] < mean[k] || (mean[i] == mean[k] && i < k);
+            before += mean[i] < mean[k] || (i < k && mean[i] == mean[k]);
         if (before == place)
             return k;
     }

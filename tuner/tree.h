@@ -20,8 +20,9 @@ typedef struct tree tree;
  * that are not worth their price go, bottom up (cost-complexity pruning: L. Breiman, J. Friedman, R. Olshen, C. Stone,
  * Classification and Regression Trees, 1984). A leaf ranks the variants by their mean ratio over its shapes, shrunk
  * towards its parent's. */
-tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used, tree_settings settings);
-/* The two halves of it: all splits, then what `settings` leave of them. Settling again is possible at a higher price. */
+tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used,
+               tree_settings settings);
+/* The two halves of it: all splits, then what `settings` leave of them. It may be settled again at a higher price. */
 tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used);
 void tree_settle(tree *t, tree_settings settings);
 void tree_free(tree *t); /* NULL is fine */
@@ -50,7 +51,7 @@ typedef struct tree_estimate {
     size_t folds;
 } tree_estimate;
 
-/* Shapes up to this many are left out one by one; more of them in this many folds / 4. */
+/* Shapes up to this many are left out one by one; more of them in 16 folds, of more than 256 in 8. */
 #define TREE_LEAVE_ONE_OUT 64
 
 /* For each shape: portfolio (at most k variants) and tree made from the others, asked for it. The settings are those

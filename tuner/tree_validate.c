@@ -12,7 +12,7 @@ static const double prices[] = {INFINITY, 1, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015}
 static const double priors[] = {4, 2, 1, 0.25};
 #define N_PRICES (sizeof prices / sizeof *prices)
 #define N_PRIORS (sizeof priors / sizeof *priors)
-#define NEAR 0.002   /* mean regrets as near as this are equal */
+#define NEAR 0.002  /* mean regrets as near as this are equal */
 #define CLEARLY 0.5 /* standard errors */
 
 /* A fixed permutation, so that neighbours in a sorted list do not share a fold. */
@@ -96,7 +96,7 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     *out = (tree_estimate){.settings = {INFINITY, 1}, .ratios = mem_calloc(n + 1, sizeof(double))};
     if (n < 2 || m->n_variants == 0)
         return;
-    out->folds = n <= TREE_LEAVE_ONE_OUT ? n : TREE_LEAVE_ONE_OUT / 4;
+    out->folds = n <= TREE_LEAVE_ONE_OUT ? n : n <= 256 ? 16 : 8;
     double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios);
     bool *used = mem_calloc(n, sizeof *used);
     size_t *order = shuffled(n);

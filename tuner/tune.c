@@ -147,19 +147,33 @@ static void keep_pace(search *q)
 static kw_code take_result(search *q, trial *x, kw_error *err)
 {
     q->measured += !x->again;
-    kw_code code = search_record(q, x, x->again ? "retime" : "search", err);
+    bool failed;
+    char ignored[256];
+    kw_code code = x->c.record.outcome == OUTCOME_OK && !x->again && search_simulates_all(q)
+                       ? search_simulate(q, x, &failed, ignored, sizeof ignored, err)
+                       : KW_OK;
+    if (code == KW_OK)
+        code = search_record(q, x, x->again ? "retime" : "search", err);
     search_keep_seconds(q, false);
     const ledger_entry *entry = ledger_find(&q->ledger, x->v->hash);
-    bool may_win = entry->ok && entry->time.median < HOPELESS * q->best_ns;
+    bool may_win = entry && entry->ok && entry->time.median < HOPELESS * q->best_ns;
     if (code == KW_OK && may_win && !x->again && search_other_method(q, entry->method)) {
         x->again = true;
         job_record_clear(&x->c.record);
         search_submit(q, x, CANDIDATE_RETIME);
         return KW_OK;
     }
-    answer(q, x, entry->ok, entry->time.median);
+    if (entry)
+        answer(q, x, entry->ok, entry->time.median);
     trial_free(x);
     return code;
+}
+
+/* Beside a simulator nothing is timed on a CPU. */
+static size_t depth(const search *q)
+{
+    bool alone = search_simulates_all(q) && evaluator_device(q->e)->limits.is_cpu;
+    return alone ? 1 : evaluator_depth(q->e);
 }
 
 /* Asks as long as it may. *timeout_ms: how long to wait then before trying again. */
@@ -186,7 +200,7 @@ static kw_code fill(search *q, bool *more, int64_t *timeout_ms, kw_error *err)
 static kw_code run_search(search *q, kw_error *err)
 {
     bool more = true;
-    turns_start(&q->turns, evaluator_depth(q->e));
+    turns_start(&q->turns, depth(q));
     q->turns.best_ns = q->best_ns; /* of what the store knows */
     for (;;) {
         int64_t timeout_ms;
@@ -288,6 +302,8 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
     out->naive_ns = out->first_ns = out->limit_ns = out->noise = NAN;
     kw_code code = begin(&q, e, s, t, o, shape, err);
     if (code == KW_OK)
+        code = search_check_task(&q, err);
+    if (code == KW_OK)
         code = begin_search(&q, err);
     for (size_t i = 0; i < q.arms.n; i++) {
         uint64_t count = space_count(q.arms.items[i].space);
@@ -341,9 +357,19 @@ static kw_code measure_one(search *q, const template *p, const uint32_t *config,
     code = search_run_alone(q, x, CANDIDATE_TARGET, err);
     if (code != KW_OK)
         return code; /* it is among the pending ones */
-    code = search_record(q, x, "search", err);
+    bool failed = false;
+    char deep[256] = "";
+    if (x->c.record.outcome == OUTCOME_OK && search_simulates_all(q))
+        code = search_simulate(q, x, &failed, deep, sizeof deep, err);
+    if (code == KW_OK)
+        code = search_record(q, x, "search", err);
     *record = x->c.record;
     memset(&x->c.record, 0, sizeof x->c.record);
+    if (deep[0] && !failed && !record->detail) {
+        strb text = STRB_INIT;
+        strb_printf(&text, "simulated: %s", deep);
+        record->detail = strb_take(&text);
+    }
     trial_free(x);
     return code;
 }
@@ -354,6 +380,8 @@ kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, c
     search q;
     memset(record, 0, sizeof *record);
     kw_code code = begin(&q, e, s, t, o, shape, err);
+    if (code == KW_OK)
+        code = search_check_task(&q, err);
     if (code == KW_OK)
         code = measure_one(&q, p, config, record, err);
     end(&q);

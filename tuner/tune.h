@@ -7,6 +7,7 @@
 #include "codegen/template.h"
 #include "tuner/evaluator.h"
 #include "tuner/ledger.h"
+#include "tuner/oclgrind.h"
 #include "tuner/probe.h"
 #include "tuner/store.h"
 #include "tuner/strategy.h"
@@ -25,6 +26,9 @@ typedef struct tune_budget {
 /* "200", "60s", "5m", "1h"; both kinds joined by a comma. */
 kw_code tune_budget_parse(const char *text, tune_budget *out, kw_error *err);
 
+/* Which candidates are run under Oclgrind as well (tuner/oclgrind.h). */
+typedef enum deep_policy { DEEP_WINNERS, DEEP_ALL, DEEP_NONE } deep_policy;
+
 /* One finished candidate, for streams and progress. Borrowed. */
 typedef struct tune_progress {
     const task_shape *shape;
@@ -33,7 +37,7 @@ typedef struct tune_progress {
     double seconds, seconds_budget;
     double best_ns;      /* INFINITY before the first success */
     bool reused;         /* came from the store */
-    const char *purpose; /* "search", "retime", "general" */
+    const char *purpose; /* "search", "retime", "fallback", "general", "deep" */
 } tune_progress;
 
 typedef struct tune_options {
@@ -49,6 +53,8 @@ typedef struct tune_options {
     void (*on_progress)(const tune_progress *p, void *cookie);
     void *cookie;
     trace *trace;
+    oclgrind *oclgrind; /* borrowed; NULL: not there */
+    deep_policy deep;
 } tune_options;
 
 typedef struct tune_result {
@@ -69,6 +75,7 @@ typedef struct tune_result {
     double noise;           /* of times like the winner's; NaN if not known */
     uint64_t stopped_early; /* hopeless candidates of this run */
     double saved_ms;        /* device time that stopping them saved, by estimate */
+    char deep_check[200];   /* of the winner: "passed", "not checked: why", or "" where it was not asked for */
 } tune_result;
 
 void tune_result_clear(tune_result *r);
@@ -79,7 +86,8 @@ kw_code tune_shape(evaluator *e, store *s, const task *t, const tune_options *o,
                    tune_result *out, kw_error *err);
 
 /* Verifies and times one configuration (kernwright time); nothing is stored when s is NULL. What its template rejects
- * is a record too, and no worker sees it. */
+ * is a record too, and no worker sees it. With DEEP_ALL one that is right is simulated as well: then record->detail of
+ * an ok one says "simulated: passed", or why it was not. */
 kw_code tune_one(evaluator *e, store *s, const task *t, const tune_options *o, const template *p,
                  const uint32_t *config, const task_shape *shape, job_record *record, kw_error *err);
 

@@ -64,8 +64,8 @@ typedef struct search {
     bool knows_seconds;                    /* which were kept, and need not be guessed */
     double kept_seconds;                   /* search_seconds when they were last kept */
     int64_t start_ns;
-    double pace_s;        /* from one result to the next, recently; 0: not known yet */
-    int64_t last_ns;      /* when the latest came */
+    double pace_s;    /* from one result to the next, recently; 0: not known yet */
+    int64_t last_ns;  /* when the latest came */
     uint32_t *config; /* scratch */
 } search;
 
@@ -109,8 +109,21 @@ kw_code search_reuse(search *q, kw_error *err);
 /* Keeps the time spent; now, or if a second has passed since. */
 void search_keep_seconds(search *q, bool now);
 
+/* tune_deep.c: candidates under the simulator. */
+bool search_simulates_all(const search *q);
+/* *failed: then x's record has outcome, stage and detail of that. `text`: "passed", "failed", "not checked: why", or ""
+ * where nothing is to be simulated. What is known from before is not simulated again. */
+kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t size, kw_error *err);
+/* The same of something that was measured; a failure becomes a row. */
+kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, size_t size, kw_error *err);
+
+/* tune_task.c: KW_BAD_INPUT when the reference contradicts itself. Once per task and types. */
+kw_code search_check_task(search *q, kw_error *err);
+
 /* tune_winner.c: contenders are timed again, the winner and the default layer's variants are verified on every edge
  * shape. KW_FAILED when nothing valid was measured. */
+/* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */
+trial *search_trial_of_entry(search *q, const ledger_entry *entry);
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err);
 
 #endif

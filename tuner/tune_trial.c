@@ -118,27 +118,6 @@ void search_submit(search *q, trial *x, candidate_kind kind)
     evaluator_submit(q->e, &x->c);
 }
 
-/* No kernel that does the work can be so fast: it does not, in a way that its results do not show. */
-static void judge(const search *q, trial *x)
-{
-    job_record *r = &x->c.record;
-    if (r->outcome != OUTCOME_OK || r->n_samples == 0 || !q->o->probe)
-        return;
-    double median = stats_of(r->samples_ns, r->n_samples).median;
-    probe_limit floor = probe_floor_of(&q->rows.judged, x->v->source);
-    if (!(median < floor.ns))
-        return;
-    strb text = STRB_INIT;
-    strb_printf(&text,
-                "%.6g us, but a run of this shape takes at least %.6g us on this device (%s); if its figures are too "
-                "low: `kernwright probe --again`",
-                median / 1e3, floor.ns / 1e3, floor.by);
-    r->outcome = OUTCOME_IMPLAUSIBLE;
-    r->stage = STAGE_TIME;
-    free(r->detail);
-    r->detail = strb_take(&text);
-}
-
 kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err)
 {
     candidate *c = evaluator_next_within(q->e, timeout_ms, err);
@@ -152,7 +131,7 @@ kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err)
     (*got)->next = NULL;
     q->stopped_early += c->record.stopped_early;
     q->saved_ms += c->record.saved_ms;
-    judge(q, *got);
+    rows_judge(&q->rows, (*got)->v, &(*got)->c.record);
     return KW_OK;
 }
 

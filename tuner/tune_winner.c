@@ -16,8 +16,7 @@
 #define RETIME_ROWS 3
 #define RETIME_PASSES 16
 
-/* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */
-static trial *trial_of_entry(search *q, const ledger_entry *entry)
+trial *search_trial_of_entry(search *q, const ledger_entry *entry)
 {
     arm *a = arms_find(&q->arms, entry->template_name);
     kw_error ignored;
@@ -74,7 +73,7 @@ static kw_code retime_once(search *q, size_t *n_timed, kw_error *err)
     for (size_t round = 0; round < RETIME_ROWS; round++) {
         for (size_t i = 0; i < n; i++) {
             const ledger_entry *entry = ledger_find(&q->ledger, hashes[i]);
-            trial *x = is_needed(q, entry, n) ? trial_of_entry(q, entry) : NULL;
+            trial *x = is_needed(q, entry, n) ? search_trial_of_entry(q, entry) : NULL;
             kw_code code = x ? retime(q, x, err) : KW_OK;
             if (code != KW_OK)
                 return code;
@@ -132,7 +131,7 @@ static kw_code verify_general(search *q, const ledger_entry *entry, kw_error *er
 {
     if (entry->verified == VERIFIED_GENERAL || !q->t->reference || edges_passed(q, entry->source_hash))
         return KW_OK;
-    trial *x = trial_of_entry(q, entry);
+    trial *x = search_trial_of_entry(q, entry);
     if (!x)
         return KW_OK;
     kw_code code = search_run_alone(q, x, CANDIDATE_GENERAL, err);
@@ -204,7 +203,7 @@ static kw_code verify_defaults(search *q, kw_error *err)
         bool is_fallback = f && strcmp(e->template_name, f->name) == 0;
         if (is_fallback ? have_fallback : have_free)
             continue;
-        trial *x = trial_of_entry(q, e);
+        trial *x = search_trial_of_entry(q, e);
         bool usable = x && is_free(x->v);
         if (x)
             trial_free(x);
@@ -212,6 +211,9 @@ static kw_code verify_defaults(search *q, kw_error *err)
             continue;
         code = verify_general(q, e, err);
         e = ledger_find(&q->ledger, hashes[i]);
+        char ignored[256];
+        if (code == KW_OK && e->ok && e->verified == VERIFIED_GENERAL)
+            code = search_simulate_entry(q, e, ignored, sizeof ignored, err);
         if (e->verified == VERIFIED_GENERAL && e->ok)
             *(is_fallback ? &have_fallback : &have_free) = true;
     }
@@ -262,7 +264,7 @@ static void describe_winner(search *q, const ledger_entry *w, tune_result *out)
     out->noise = probe_noise_of(q->o->probe, w->time.median);
 }
 
-static kw_code nothing_found(const search *q, kw_error *err)
+static kw_code nothing_found(search *q, kw_error *err)
 {
     size_t most = OUTCOME_OK;
     for (size_t i = 1; i < OUTCOME_COUNT; i++)
@@ -270,9 +272,14 @@ static kw_code nothing_found(const search *q, kw_error *err)
             most = i;
     if (most == OUTCOME_OK)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
-    const unsigned long long all = q->measured + q->reused, n = q->failures[most];
-    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s, such as: %s", all, n,
-                        outcome_name((outcome)most), q->failure_text[most]);
+    const ledger_entry *f = q->trusted ? ledger_find(&q->ledger, q->trusted->hash) : NULL;
+    const bool suspect = most == OUTCOME_WRONG && f && !f->ok && f->outcome == OUTCOME_WRONG;
+    const bool counted = suspect && !arms_find(&q->arms, f->template_name); /* it was not searched */
+    const unsigned long long all = q->measured + q->reused, n = q->failures[most] - counted;
+    return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s%s, such as: %s", all, n,
+                        outcome_name((outcome)most),
+                        suspect ? ", the fallback template too, so that the task's reference is suspect" : "",
+                        q->failure_text[most]);
 }
 
 static bool is_searched(const ledger_entry *e, void *cookie)
@@ -281,7 +288,7 @@ static bool is_searched(const ledger_entry *e, void *cookie)
     return arms_find(&q->arms, e->template_name) != NULL;
 }
 
-/* A winner that fails on an edge shape makes way for the next. */
+/* A winner that fails on an edge shape or under the simulator makes way for the next. */
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
 {
     for (;;) {
@@ -289,13 +296,23 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         if (code != KW_OK)
             return code;
         const ledger_entry *w = ledger_winner(&q->ledger, is_searched, q);
+        if (!w && q->failures[OUTCOME_WRONG] > 0 && search_fallback(q->o)) /* is it they that are wrong? */
+            code = measure_fallback(q, search_fallback(q->o), err);
+        if (code != KW_OK)
+            return code;
         if (!w)
             return nothing_found(q, err);
         code = verify_general(q, w, err);
         if (code != KW_OK)
             return code;
+        char deep[sizeof out->deep_check];
+        if (w->ok)
+            code = search_simulate_entry(q, w, deep, sizeof deep, err);
+        if (code != KW_OK)
+            return code;
         if (!w->ok)
             continue;
+        memcpy(out->deep_check, deep, sizeof deep);
         const template *f = search_fallback(q->o);
         code = f && !arms_find(&q->arms, f->name) ? measure_fallback(q, f, err) : KW_OK;
         if (code != KW_OK)

@@ -54,9 +54,10 @@ static kw_code alloc_guarded(device *d, guarded *g, const char *name, uint64_t b
     if (bytes == 0)
         return KW_OK;
     size_t alignment = device_view_alignment(d);
+    const bool bare = device_describe(d)->simulated; /* it sees every access itself: the buffer ends where it ends */
     g->bytes = (size_t)bytes;
-    g->guard = round_up(bytes >= LARGE_GUARD ? LARGE_GUARD : SMALL_GUARD, alignment > 4 ? alignment : 4);
-    g->total = g->guard + round_up(g->bytes, 4) + g->guard;
+    g->guard = bare ? 0 : round_up(bytes >= LARGE_GUARD ? LARGE_GUARD : SMALL_GUARD, alignment > 4 ? alignment : 4);
+    g->total = bare ? g->bytes : g->guard + round_up(g->bytes, 4) + g->guard;
     g->whole = device_alloc(d, g->total, err);
     if (!g->whole)
         return err->code;
@@ -210,15 +211,21 @@ static kw_code fill_guards(device *d, const guarded *g, unsigned char byte, kw_e
     return code == KW_OK ? device_fill(d, g->whole, end, g->total - end, byte, err) : code;
 }
 
+static kw_code fill_inside(device *d, const guarded *g, int poison, kw_error *err)
+{
+    return poison == BUFFERS_UNWRITTEN ? KW_OK
+                                       : device_fill(d, g->whole, g->guard, g->bytes, (unsigned char)poison, err);
+}
+
 /* Guards and the part between them at once. */
-static kw_code fill_all(device *d, const guarded *g, unsigned char guard, unsigned char inside, kw_error *err)
+static kw_code fill_all(device *d, const guarded *g, unsigned char guard, int inside, kw_error *err)
 {
     kw_code code = fill_guards(d, g, guard, err);
-    return code == KW_OK ? device_fill(d, g->whole, g->guard, g->bytes, inside, err) : code;
+    return code == KW_OK ? fill_inside(d, g, inside, err) : code;
 }
 
 /* One tensor; `guards` false: they hold their byte already. */
-static kw_code restore_tensor(const buffer_set *s, const case_data *data, size_t i, unsigned char poison, bool guards,
+static kw_code restore_tensor(const buffer_set *s, const case_data *data, size_t i, int poison, bool guards,
                               kw_error *err)
 {
     const guarded *g = &s->tensors[i];
@@ -226,11 +233,11 @@ static kw_code restore_tensor(const buffer_set *s, const case_data *data, size_t
     if (!g->whole || code != KW_OK)
         return code;
     if (data->overwritten[i])
-        return device_fill(s->device, g->whole, g->guard, g->bytes, poison, err);
+        return fill_inside(s->device, g, poison, err);
     return device_copy(s->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, err);
 }
 
-kw_code buffers_restore(buffer_set *s, const case_data *data, unsigned char poison, unsigned char guard, kw_error *err)
+kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err)
 {
     kw_code code = KW_OK;
     s->guard_byte = guard;

@@ -1,5 +1,5 @@
 /* The buffers of one run of a kernel: every tensor and every temporary is an allocation of its own with guard bands on
- * both sides; kernels get the part in between. */
+ * both sides; kernels get the part in between. On a simulator, which checks every access itself, there are no bands. */
 #ifndef KERNWRIGHT_TUNER_WORKER_BUFFERS_H
 #define KERNWRIGHT_TUNER_WORKER_BUFFERS_H
 
@@ -51,8 +51,9 @@ buffer_set *buffers_new(device *d, const task *t, const tensor_layout *layouts, 
 void buffers_free(buffer_set *s); /* NULL is fine */
 
 /* Contents before a run: guards hold `guard`; outputs, and inouts whose old contents do not matter, hold `poison`, as
- * do temporaries; the others their inputs. */
-kw_code buffers_restore(buffer_set *s, const case_data *data, unsigned char poison, unsigned char guard, kw_error *err);
+ * do temporaries; the others their inputs. With BUFFERS_UNWRITTEN for poison these are left as they were allocated. */
+#define BUFFERS_UNWRITTEN (-1)
+kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err);
 /* Only what a run writes, after buffers_restore: inputs and guards are left as that run left them. */
 kw_code buffers_restore_outputs(buffer_set *s, const case_data *data, unsigned char poison, kw_error *err);
 /* All bytes zero: for a launch that only serves to make the driver compile. */

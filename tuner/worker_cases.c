@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOST_CAP ((uint64_t)2 << 30)
+#define LEAST_HOST_CAP ((uint64_t)2 << 30)
 #define CHUNK 4096         /* elements asked of a reference at a time */
 #define SAMPLE_STREAM 2000 /* apart from the streams of inputs */
 
 struct case_cache {
     device *device;
     case_data *first;
-    uint64_t clock, device_bytes, host_bytes;
+    uint64_t clock, device_bytes, host_bytes, host_cap;
 };
 
 /* What is at hand while a case is made. */
@@ -31,10 +31,11 @@ typedef struct maker {
     double *values[TASK_MAX_TENSORS]; /* inputs as doubles; NULL for pure outputs */
 } maker;
 
-case_cache *case_cache_new(device *d)
+case_cache *case_cache_new(device *d, uint64_t host_bytes)
 {
     case_cache *c = mem_calloc(1, sizeof *c);
     c->device = d;
+    c->host_cap = host_bytes > LEAST_HOST_CAP ? host_bytes : LEAST_HOST_CAP;
     return c;
 }
 
@@ -85,7 +86,8 @@ static bool evict_one(case_cache *cache)
 static void keep_below_caps(case_cache *cache)
 {
     const uint64_t memory = (uint64_t)device_describe(cache->device)->limits.global_mem_bytes;
-    while ((cache->host_bytes > HOST_CAP || (memory > 0 && cache->device_bytes > memory / 4)) && evict_one(cache))
+    while ((cache->host_bytes > cache->host_cap || (memory > 0 && cache->device_bytes > memory / 4)) &&
+           evict_one(cache))
         continue;
 }
 
@@ -232,6 +234,7 @@ static kw_code make_all(maker *m, case_data *data, kw_error *err)
 {
     const task *t = m->job->task;
     data->n_tensors = t->n_tensors;
+    m->progress(m->cookie);
     kw_code code = make_inputs(m, data, err);
     for (size_t i = 0; i < t->n_tensors && code == KW_OK && m->reference; i++)
         if (t->tensors[i].access != TASK_IN && data->layout[i].count > 0)

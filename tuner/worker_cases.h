@@ -1,5 +1,5 @@
 /* Inputs and expected outputs of cases, kept between jobs: three hundred candidates of one search pay for a reference
- * once. Least recently used go first when the caps (a quarter of the device's memory, 2 GiB of the host's) are
+ * once. Least recently used go first when the caps (a quarter of the device's memory, 2 GiB of the host's or more) are
  * reached. */
 #ifndef KERNWRIGHT_TUNER_WORKER_CASES_H
 #define KERNWRIGHT_TUNER_WORKER_CASES_H
@@ -45,7 +45,8 @@ typedef struct case_data {
 typedef struct case_cache case_cache;
 
 /* The device is borrowed and must outlive the cache. */
-case_cache *case_cache_new(device *d);
+/* `host_bytes`: how much of the host's memory it may hold, but at least 2 GiB. */
+case_cache *case_cache_new(device *d, uint64_t host_bytes);
 void case_cache_free(case_cache *c);
 
 /* Called between pieces of long work on the host. */

@@ -54,7 +54,7 @@ bool run_check_inputs(run *r, const case_data *data, const buffer_set *set)
 static bool check_gaps(run *r, const case_data *data, size_t tensor, const void *got, int poison)
 {
     const tensor_layout *l = &data->layout[tensor];
-    if (l->dense)
+    if (l->dense || (data->overwritten[tensor] && poison == BUFFERS_UNWRITTEN))
         return true;
     void *before = NULL;
     uint64_t first = 0;
@@ -306,6 +306,19 @@ static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
     return true;
 }
 
+/* Two that should be right differ: no candidate can be judged by them, and none is to blame. */
+static bool trusted_differs(run *r)
+{
+    kw_error err;
+    if (r->record->outcome != OUTCOME_WRONG)
+        return false;
+    kw_error_set(&err, KW_BAD_INPUT,
+                 "task %s: its reference and its fallback template do not agree, so one of the two is wrong (or the "
+                 "device is), and no candidate can be judged: %s",
+                 r->job->task->name, r->record->detail);
+    return run_fatal(r, &err);
+}
+
 static bool run_trusted(run *r, const job_case *c, case_data *data)
 {
     if (!build_trusted(r, &c->trusted_plan))
@@ -320,10 +333,8 @@ static bool run_trusted(run *r, const job_case *c, case_data *data)
         good = run_device_failed(r, &err, "preparing the trusted kernel");
     if (good && device_run(r->device, r->worker->trusted, set->launches, set->n_launches, &err) != KW_OK)
         good = run_device_failed(r, &err, "running the trusted kernel");
-    if (good && !run_check_outputs(r, data, set, poison_of[0], "the trusted kernel is wrong itself: ")) {
-        r->record->outcome = OUTCOME_LAUNCH_ERROR;
-        good = false;
-    }
+    if (good && !run_check_outputs(r, data, set, poison_of[0], ""))
+        good = trusted_differs(r);
     r->record->worst_error = worst;
     good = good && keep_trusted(r, data, set);
     buffers_free(set);
@@ -346,7 +357,12 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
         return false;
     if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
         return run_fatal(r, &err);
-    if (case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err) != KW_OK) {
+    r->in_reference = reference != NULL; /* announced by `progress`, if anything has to be made at all */
+    kw_code code = case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err);
+    r->in_reference = false;
+    if (r->said_so)
+        run_announce(r, r->stage);
+    if (code != KW_OK) {
         /* A device without memory for one shape may have it for others; a contradiction in the task stays. */
         if (r->device->lost)
             return run_device_failed(r, &err, "preparing the inputs");
@@ -390,19 +406,48 @@ static void drop_outputs(run *r)
 static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
 {
     kw_error err;
-    if (buffers_restore(set, data, poison_of[pass], guard_of[pass], &err) != KW_OK)
+    /* A simulator knows what was never written. */
+    const bool unwritten = pass == 0 && device_describe(r->device)->simulated;
+    const int poison = unwritten ? BUFFERS_UNWRITTEN : poison_of[pass];
+    if (buffers_restore(set, data, poison, guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[pass]))
+        return false;
     int64_t start = clock_now_ns();
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running");
     r->host_ns = (double)(clock_now_ns() - start);
     r->record->device_ms += r->host_ns / 1e6;
-    return run_check_all(r, data, set, poison_of[pass], pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
+    return run_check_log(r) && run_check_all(r, data, set, poison, pass == 0 ? SCREEN_OUTPUTS : SCREEN_SAME, "");
 }
 
+/* A simulator runs everything in one order, and a second run would tell nothing that it does not see in the first. */
 static bool run_both(run *r, const case_data *data, buffer_set *set)
 {
+    if (r->job->mode == JOB_VERIFY && device_describe(r->device)->simulated)
+        return run_once(r, data, set, 0);
     return run_once(r, data, set, 0) && keep_outputs(r, set) && run_once(r, data, set, 1);
+}
+
+/* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
+ * the first two gives that one. Fences are up (device_launch.fenced): a read past an end shows in no result, and what
+ * was written there has been found before. */
+static bool run_on_others(run *r, const job_case *c, buffer_set *set)
+{
+    case_data *data = NULL;
+    kw_error err;
+    if (!run_case_data(r, c, inputs_probe_seed(c->seed), &data))
+        return false;
+    run_announce(r, r->stage);
+    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+        return run_device_failed(r, &err, "preparing the buffers");
+    if (!run_spoil_local(r, set, poison_of[0]))
+        return false;
+    for (size_t i = 0; i < set->n_launches; i++)
+        set->launches[i].fenced = true;
+    if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+        return run_device_failed(r, &err, "running a third time, where a read outside of a tensor is an invalid one");
+    return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
 }
 
 static void add_shape(run *r, const job_case *c)
@@ -418,7 +463,7 @@ static void add_shape(run *r, const job_case *c)
     r->record->detail = strb_take(&text);
 }
 
-bool run_verify_case(run *r, const job_case *c, bool keep_output)
+bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
 {
     case_data *data = NULL;
     kw_error err;
@@ -428,6 +473,8 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output)
         run_announce(r, r->stage);
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
         good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
+        if (good && others)
+            good = run_on_others(r, c, set);
     }
     if (!good)
         add_shape(r, c);

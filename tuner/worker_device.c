@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOST_SHARE 8 /* of the machine's memory may hold inputs and expected outputs */
+
 /* Near its GPU, on machines with several memory nodes. A worker that only compiles may use all cores. */
 static void bind_near_device(worker *w, const job *j)
 {
@@ -30,17 +32,31 @@ static const char *runner_mode(void)
     return mode ? mode : "";
 }
 
-static bool is_cpu(const worker *w, const char *spec)
+static const device_info *listed(const worker *w, const char *spec)
 {
     for (size_t i = 0; i < w->n_devices; i++)
         if (strcmp(w->devices[i].spec, spec) == 0)
-            return w->devices[i].limits.is_cpu != 0;
-    return false;
+            return &w->devices[i];
+    return NULL;
 }
 
+static bool is_cpu(const worker *w, const char *spec)
+{
+    const device_info *d = listed(w, spec);
+    return d && d->limits.is_cpu != 0;
+}
+
+static bool is_simulated(const worker *w, const char *spec)
+{
+    const device_info *d = listed(w, spec);
+    return d && d->simulated;
+}
+
+/* A simulator runs no native code, and this process reads its log. */
 static bool wants_runner(const worker *w, const char *spec)
 {
-    return strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0);
+    return !is_simulated(w, spec) &&
+           (strcmp(runner_mode(), "always") == 0 || (is_cpu(w, spec) && strcmp(runner_mode(), "never") != 0));
 }
 
 static kw_code open_behind_runner(worker *w, const char *spec, kw_error *err)
@@ -61,6 +77,8 @@ static kw_code open_confined(worker *w, const char *spec, kw_error *err)
 {
     const bool behind = wants_runner(w, spec);
     const sandbox_role role = behind ? SANDBOX_JUDGE : SANDBOX_DRIVER;
+    if (is_simulated(w, spec))
+        worker_prepare_simulator(w);
     if (!w->is_confined[role])
         sandbox_before_open(role, w->memory_limit);
     kw_code code = behind ? open_behind_runner(w, spec, err) : device_open(spec, &w->device, err);
@@ -77,7 +95,8 @@ static kw_code refresh(worker *w, kw_error *err)
 {
     if (!w->is_used || !device_is_remote(w->device) || strcmp(runner_mode(), "fresh") != 0)
         return KW_OK;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
+    worker_forget_own(w);
     return device_revive(w->device, err);
 }
 
@@ -96,11 +115,18 @@ kw_code worker_use_device(worker *w, const job *j, kw_error *err)
             return code;
         }
         strcpy(w->spec, j->device);
-        w->cases = case_cache_new(w->device);
+        w->cases = case_cache_new(w->device, w->machine.memory_bytes / HOST_SHARE);
+        w->spoils_nothing = false;
+        /* This process may be here because another one lost the device. A runner is new in any case. */
+        w->is_suspect = !device_is_remote(w->device);
     }
     w->is_used = true;
     if (code == KW_OK)
         bind_near_device(w, j);
+    if (code == KW_OK && w->is_suspect && j->mode != JOB_COMPILE) {
+        code = worker_check_health(w, err);
+        w->is_suspect = code != KW_OK;
+    }
     return code;
 }
 
@@ -109,7 +135,8 @@ bool worker_recover(worker *w)
     kw_error err;
     if (!device_is_remote(w->device))
         return false;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
+    worker_forget_own(w);
     if (device_revive(w->device, &err) == KW_OK)
         return true;
     log_debug("worker: %s", err.message);
@@ -120,10 +147,13 @@ void worker_close_device(worker *w)
 {
     case_cache_free(w->cases);
     w->cases = NULL;
-    worker_forget_trusted(w);
+    worker_forget_programs(w);
+    worker_forget_own(w);
     free(w->scratch);
     w->scratch = NULL;
     w->scratch_bytes = 0;
+    free(w->simulator_log);
+    w->simulator_log = NULL;
     device_close(w->device);
     w->device = NULL;
     w->is_bound = w->is_used = false;

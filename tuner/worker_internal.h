@@ -14,6 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A program that was built for an earlier job, known by options, text and kernels. */
+typedef struct kept_program {
+    char key[HASH_HEX_SIZE];
+    device_program *program; /* NULL: a free place */
+    int64_t registers, spill_bytes, local_bytes;
+    uint64_t last_used;
+} kept_program;
+
+#define WORKER_PROGRAMS 16
+
 typedef struct worker {
     int out_fd;
     topology machine;
@@ -32,9 +42,17 @@ typedef struct worker {
     /* The trusted program built last, known by its text. */
     device_program *trusted;
     char trusted_hash[HASH_HEX_SIZE];
+    kept_program programs[WORKER_PROGRAMS];
+    uint64_t clock; /* of their use */
     /* Host memory for a tensor that was read back: fresh pages cost more than reading them. */
     void *scratch;
     size_t scratch_bytes;
+    device_program *own; /* kernels of ours, built when they are first needed */
+    device_buffer *own_words;
+    bool spoils_nothing; /* they cannot fill local memory here */
+    bool is_suspect;     /* the device was just opened, or lost by a candidate: it is not known to be sound */
+    char *simulator_log; /* of a simulated device; NULL: none */
+    size_t log_read;     /* bytes of it that are known */
 } worker;
 
 typedef enum job_end {
@@ -50,9 +68,12 @@ typedef struct run {
     const job *job;
     job_record *record;
     device_program *program;
-    bool from_cache;  /* it was not compiled by this job */
-    stage stage;      /* announced last */
-    int64_t start_ns; /* when the job was received */
+    bool program_is_kept; /* by the worker, not this job's to free */
+    bool from_cache;   /* it was not compiled by this job */
+    stage stage;       /* announced last */
+    bool in_reference; /* the task's own code is at work, */
+    bool said_so;      /* and that was announced */
+    int64_t start_ns;  /* when the job was received */
     int64_t announced_ns;
     double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
@@ -87,9 +108,17 @@ void worker_close_device(worker *w);
 /* worker_job.c */
 job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal);
 
+/* worker_programs.c */
+/* The job's program: kept from an earlier job, or built, and then kept for the next one unless this job only compiles.
+ * `info` as by device_build. */
+kw_code run_program(run *r, const char *const *kernels, size_t n, device_build_info *info, kw_error *err);
+/* All of them, the trusted one too: before the device goes, or when the process that held them is gone. */
+void worker_forget_programs(worker *w);
+
 /* worker_check.c */
 void worker_forget_trusted(worker *w);
-bool run_verify_case(run *r, const job_case *c, bool keep_output);
+/* `others`: once more on other inputs. */
+bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);
@@ -106,6 +135,22 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out);
 bool run_screen(run *r, const case_data *data, const buffer_set *set, unsigned what, bool *clean);
 /* Can this output be compared with the trusted one on the device, so that only the sample is read back? */
 bool run_is_screened(const run *r, const case_data *data, size_t tensor);
+
+/* worker_own.c: kernels of ours. */
+void worker_forget_own(worker *w);
+/* Fills local memory with `byte` before a kernel that uses some, so that what it reads there unwritten shows. */
+bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte);
+/* Does the device compute? Three tries, a second apart. KW_ENVIRONMENT if not: no candidate is to be measured there. */
+kw_code worker_check_health(worker *w, kw_error *err);
+
+/* worker_simulator.c: a device that is Oclgrind. */
+/* Before it is opened: its log goes to the private folder. */
+void worker_prepare_simulator(worker *w);
+/* What it has said since the last call. true on every other device. */
+bool run_check_log(run *r);
+
+/* worker_task.c: the task itself. */
+bool run_check_task(run *r);
 
 /* worker_probe.c: the device itself; fills record->probe. */
 bool run_probe(run *r);

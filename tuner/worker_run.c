@@ -16,7 +16,8 @@ double run_ms(const run *r)
 void run_announce(run *r, stage s)
 {
     strb line = STRB_INIT;
-    job_stage_print(r->job->id, s, &line);
+    job_task_stage_print(r->job->id, s, r->in_reference ? r->job->task->name : NULL, &line);
+    r->said_so = r->in_reference;
     r->stage = s;
     r->announced_ns = clock_now_ns();
     worker_send(r->worker, line.data, line.length);
@@ -25,7 +26,7 @@ void run_announce(run *r, stage s)
 
 void run_keep_alive(run *r)
 {
-    if (clock_now_ns() - r->announced_ns > KEEP_ALIVE_NS)
+    if (r->said_so != r->in_reference || clock_now_ns() - r->announced_ns > KEEP_ALIVE_NS)
         run_announce(r, r->stage);
 }
 

@@ -199,11 +199,11 @@ static inline size_t kw_hash_slot(uint64_t h, unsigned bits)
 }
 
 /* The known device whose measurements serve `device` best; -1 if there is none of its vendor. `index` has 2^bits
- * entries: devices by the hash of their key, number + 1; 0 is empty. */
+ * entries: devices by the first bits of the hash of their key, number + 1; 0 is empty. */
 static inline int kw_device_match(const kw_known_device *known, int n, const uint16_t *index, unsigned bits,
                                   const kw_device *device, kw_match *match)
 {
-    size_t slot = kw_hash_slot(device->key_hash, bits);
+    size_t slot = (size_t)(device->key_hash >> (64u - bits));
     int i, best = -1;
     *match = KW_MATCH_EXACT;
     for (; index[slot]; slot = (slot + 1) & (((size_t)1 << bits) - 1))

@@ -1,8 +1,10 @@
 /* What every dispatch header shares for the layer of decision trees: integer features of a shape, and how a tree is
- * asked. The tool fits its trees with these same functions, so that a shape at a threshold falls on one side everywhere.
- */
+ * asked. The tool fits its trees with these same functions, so that a shape at a threshold is on the same side. */
 #ifndef KW_SHARED_TREE
 #define KW_SHARED_TREE 1
+
+#include <stdint.h>
+#include <string.h>
 
 #define KW_TREE_RANKED 4    /* variants that a leaf names, best first */
 #define KW_TREE_NONE 0xffff /* instead of a variant: no more */

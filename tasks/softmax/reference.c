@@ -6,9 +6,10 @@
  *    exponent, hence a relative error of d eps in exp; the function itself adds a few eps, which the bound's own
  *    factors cover;
  *  - the sum carries the errors of its terms weighted by their share: mean(d) eps, where the mean is taken with the
- *    row's own softmax as weights (at most log C), and its C additions: sqrt(C) eps.
- * So the relative error of an element is of the order (sqrt(C) + d + mean(d)) eps. The bound of the task is a multiple
- * of eps sqrt(L) scale with L = C, which makes the scale value * (1 + (d + mean(d)) / sqrt(C)).
+ *    row's own softmax as weights (at most log C), and its C additions: sqrt(C) eps. Where many terms are equal, such
+ *    as those of zeros, additions one after another err in the same direction: C eps / 4 at most.
+ * So the relative error of an element is of the order (sqrt(C) + C / 32 + d + mean(d)) eps. The bound of the task is
+ * 8 eps sqrt(L) scale with L = C, which makes the scale value * (1 + ((C - 1) / 32 + d + mean(d)) / sqrt(C)).
  * Results below the smallest normal number may be flushed to zero by a device: the floor of the bound is for them. */
 #include "tasks/kw_reference.h"
 
@@ -42,7 +43,7 @@ void softmax_reference(const kw_ref *r, int tensor, size_t n, const uint64_t *el
 {
     (void)tensor; /* y is the only output */
     const uint64_t columns = (uint64_t)r->dims[1];
-    const double *x = r->tensors[0], root = sqrt((double)columns);
+    const double *x = r->tensors[0], root = sqrt((double)columns), additions = (double)columns - 1;
     row_facts kept[KEPT_ROWS];
     uint64_t kept_row[KEPT_ROWS];
     for (size_t k = 0; k < KEPT_ROWS; k++)
@@ -56,6 +57,6 @@ void softmax_reference(const kw_ref *r, int tensor, size_t n, const uint64_t *el
         }
         const double distance = facts->max - x[elements[e]];
         value[e] = exp(-distance) / facts->sum;
-        scale[e] = value[e] * (1 + (distance + facts->mean_distance) / root);
+        scale[e] = value[e] * (1 + (additions / 32 + distance + facts->mean_distance) / root);
     }
 }

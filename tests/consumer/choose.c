@@ -91,7 +91,7 @@ static void nearest(void)
         known[i].vendor_hash = d.vendor_hash;
         known[i].units = d.units;
         known[i].default_variant = known[i].tree = -1;
-        for (slot = kw_hash_slot(d.key_hash, 4); index[slot]; slot = (slot + 1) & 15)
+        for (slot = (size_t)(d.key_hash >> 60); index[slot]; slot = (slot + 1) & 15)
             ;
         index[slot] = (uint16_t)(i + 1);
     }

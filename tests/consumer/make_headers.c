@@ -62,6 +62,87 @@ static void write_plain(const char *folder, const char *task_name, const char *n
     support_end(&s);
 }
 
+/* Kernel text in a file of its own; `other` has different text under the same names. */
+static void write_split(const char *folder, const char *name, const char *settings)
+{
+    support_model s;
+    kw_error err = {0};
+    strb header = STRB_INIT, sources = STRB_INIT, file = STRB_INIT;
+    support_begin(&s, "saxpy", NULL, "split_");
+    s.model.default_variant =
+        support_variant(&s, support_template(&s, "templates/saxpy_naive.cl"), settings, NULL, NULL);
+    s.model.variants = (const variant *const *)s.variants;
+    if (header_write_split(&s.model, &header, &sources, &err) != KW_OK)
+        exit(1);
+    for (int i = 0; i < 2; i++) {
+        strb_reset(&file);
+        strb_printf(&file, "%s/%s.%s", folder, name, i == 0 ? "h" : "c");
+        const strb *text = i == 0 ? &header : &sources;
+        if (fs_write(strb_text(&file), text->data, text->length, &err) != KW_OK)
+            exit(1);
+    }
+    strb_clear(&header);
+    strb_clear(&sources);
+    strb_clear(&file);
+    support_end(&s);
+}
+
+/* ---- words of the languages as names ---- */
+
+static const char *const words[] = {
+    "asm",       "auto",     "bool",     "break",   "case",     "catch",    "char",      "class",     "const",
+    "constexpr", "continue", "decltype", "default", "delete",   "do",       "double",    "enum",      "explicit",
+    "export",    "extern",   "float",    "friend",  "goto",     "inline",   "int",       "long",      "mutable",
+    "namespace", "new",      "noexcept", "nullptr", "operator", "private",  "protected", "public",    "register",
+    "restrict",  "return",   "short",    "signed",  "wchar_t",  "static",   "struct",    "switch",    "template",
+    "this",      "throw",    "try",      "typedef", "typeid",   "typename", "union",     "unsigned",  "using",
+    "virtual",   "void",     "volatile", "while",   "xor",      "compl",    "bitand",    "alignas",   "thread_local",
+    "linux",     "unix",     "NULL",     "errno",   "stdin",    "handle",   "shape",     "workspace", "event",
+    "text",      "variant",  "plan",     "choice",  "status",   "full",     "leaf",      "tree",      "match"};
+enum { N_WORDS = sizeof words / sizeof *words, IN_ONE = 9 };
+
+/* Three dims, three scalars, three tensors with these names. */
+static void write_words(const char *folder, size_t number)
+{
+    const char *const *w = &words[IN_ONE * number];
+    strb task_text = STRB_INIT, template_text = STRB_INIT;
+    support_model s;
+    char name[32];
+    (void)snprintf(name, sizeof name, "words%zu", number);
+    strb_printf(&task_text,
+                "{\"task\": \"%s\", \"dims\": {\"%s\": {\"min\": 1}, \"%s\": {\"min\": 1}, \"%s\": "
+                "{\"min\": 1}}, \"types\": {\"T\": [\"f32\"]}, \"scalars\": [",
+                name, w[0], w[1], w[2]);
+    for (size_t i = 3; i < 6; i++)
+        strb_printf(&task_text, "%s{\"name\": \"%s\", \"type\": \"f32\", \"values\": [1]}", i > 3 ? ", " : "", w[i]);
+    strb_add(&task_text, "], \"tensors\": [");
+    for (size_t i = 6; i < 9; i++)
+        strb_printf(&task_text, "%s{\"name\": \"%s\", \"type\": \"T\", \"shape\": [\"%s\"], \"access\": \"%s\"}",
+                    i > 6 ? ", " : "", w[i], w[i - 6], i == 8 ? "out" : "in");
+    strb_add(&task_text, "]}");
+    strb_printf(&template_text,
+                "/*kernwright {\"task\": \"%s\", \"language\": \"opencl\", \"params\": {\"WG\": {\"values\": [32], "
+                "\"default\": 32}}, \"launches\": [{\"kernel\": \"any\", \"args\": [",
+                name);
+    for (size_t i = 0; i < IN_ONE; i++)
+        strb_printf(&template_text, "%s\"%s\"", i > 0 ? ", " : "", w[i]);
+    strb_printf(&template_text,
+                "], \"local\": [\"WG\"], \"groups\": [\"ceil_div(%s, WG)\"]}]} */\n"
+                "__kernel void any(int a, int b, int c, float d, float e, float f, __global const float *x,\n"
+                "__global const float *y, __global float *z)\n{\n}\n",
+                w[0]);
+    support_begin(&s, strb_text(&task_text), NULL, "kw_");
+    support_variant(&s, support_template(&s, strb_text(&template_text)), "", NULL, NULL);
+    header_tree tree = {.leaves = (header_leaf[]){{{0, -1, -1, -1}, {1, 0, 0, 0}}}, .n_leaves = 1};
+    support_device(&s, "v/a/x/10", NULL, -1);
+    s.devices[0].tree = &tree;
+    (void)snprintf(name, sizeof name, "kw_words%zu.h", number);
+    support_write(&s, folder, name);
+    support_end(&s);
+    strb_clear(&task_text);
+    strb_clear(&template_text);
+}
+
 /* ---- trees ---- */
 
 enum { TREE_LINES = 4000, TREE_NODES = HEADER_TREE_LEAVES - 1 };
@@ -327,7 +408,11 @@ int main(int argc, char **argv)
     const char *folder = argv[1], *key = argv[2];
     write_gemm(folder, key);
     write_other_gemm(folder);
+    for (size_t i = 0; i < N_WORDS / IN_ONE; i++)
+        write_words(folder, i);
     write_trees(folder);
+    write_split(folder, "split_saxpy", "WG=64");
+    write_split(folder, "other/split_saxpy", "WG=128");
     write_plain(folder, "saxpy", "templates/saxpy_naive.cl", "templates/saxpy_vec.cl", "", key, "N=1024");
     write_plain(folder, "reduce_sum", "templates/reduce_sum_naive.cl", "templates/reduce_sum_vec.cl", "", key,
                 "N=4096");

@@ -5,6 +5,7 @@
 #include "base/counter_rng.h"
 #include "base/mem.h"
 #include "tuner/cases.h"
+#include "tuner/oclgrind.h"
 #include "tuner/space.h"
 
 #include <math.h>
@@ -15,10 +16,12 @@
 /* A moderate shape is verified and timed within a second on two cores; a large one needs some of memory. */
 #define MODERATE_OPERATIONS 1e8
 #define MODERATE_ELEMENTS (1 << 21)
-#define LARGE_OPERATIONS 2.5e9
-#define LARGE_ELEMENTS 70e6
-#define COMPILE_MS 60000
-#define RUN_MS 20000
+#define LARGE_OPERATIONS 3e8
+#define LARGE_ELEMENTS 20e6
+#define EXACT_ELEMENTS 70e6 /* not timed there */
+#define COMPILE_MS 30000
+#define RUN_MS 15000
+#define DEEP_MS 10000
 #define DRAWS 400
 #define SEED 1
 
@@ -36,7 +39,7 @@ typedef struct bench_task {
 
 struct judge {
     evaluator *e;
-    bool with_deep;
+    oclgrind *simulator; /* NULL: not asked for */
     bench_task *tasks;
 };
 
@@ -44,9 +47,12 @@ kw_code judge_open(const char *spec, bool with_deep, judge **out, kw_error *err)
 {
     judge *j = mem_calloc(1, sizeof *j);
     const evaluator_options o = {.device = spec, .cold = true, .compile_ms = COMPILE_MS, .run_ms = RUN_MS};
-    j->with_deep = with_deep;
     *out = j;
     kw_code code = evaluator_open(&o, &j->e, err);
+    if (code == KW_OK && with_deep && !(j->simulator = oclgrind_new(DEEP_MS)))
+        code = kw_error_set(err, KW_ENVIRONMENT,
+                            "Oclgrind is not there: install it (apt-get install oclgrind), or "
+                            "give --no-deep");
     if (code != KW_OK) {
         judge_close(j);
         *out = NULL;
@@ -71,6 +77,7 @@ void judge_close(judge *j)
     if (!j)
         return;
     evaluator_close(j->e);
+    oclgrind_free(j->simulator);
     while (j->tasks) {
         bench_task *b = j->tasks;
         j->tasks = b->next;
@@ -189,9 +196,17 @@ static kw_code run(judge *j, const bench_task *b, const variant *x, candidate_ki
 
 static kw_code run_deep(judge *j, const bench_task *b, const variant *x, verdict *v, kw_error *err)
 {
-    (void)b, (void)x, (void)v, (void)err;
-    (void)j;
-    return KW_OK;
+    job_record r;
+    oclgrind_verdict said = OCLGRIND_NOT_CHECKED;
+    memset(&r, 0, sizeof r);
+    kw_code code = oclgrind_check(j->simulator, x, &b->cases, &said, &r, err);
+    v->deep_ran = code == KW_OK && said != OCLGRIND_NOT_CHECKED;
+    if (code == KW_OK && said == OCLGRIND_FAILED)
+        take(v, &r, IN_DEEP);
+    else if (code == KW_OK && said == OCLGRIND_NOT_CHECKED)
+        snprintf(v->detail, sizeof v->detail, "not simulated: %s", r.detail ? r.detail : "");
+    job_record_clear(&r);
+    return code;
 }
 
 /* ---- mutants ---- */
@@ -200,7 +215,7 @@ typedef struct subject {
     const bench_task *b;
     template *p;
     uint32_t *config;
-    const task_shape *moderate, *large; /* NULL: there is none */
+    const task_shape *moderate, *large, *exact; /* NULL: there is none */
     task_shape given;
 } subject;
 
@@ -228,6 +243,7 @@ static kw_code prepare(judge *j, const mutant *m, subject *s, kw_error *err)
     code = set_config(s, m, err);
     s->moderate = largest(b, s->p, s->config, limits_of(j), MODERATE_OPERATIONS, MODERATE_ELEMENTS);
     s->large = largest(b, s->p, s->config, limits_of(j), LARGE_OPERATIONS, LARGE_ELEMENTS);
+    s->exact = largest(b, s->p, s->config, limits_of(j), LARGE_OPERATIONS, EXACT_ELEMENTS);
     if (code == KW_OK && m->dims[0]) {
         code = task_shape_parse(b->t, m->dims, &s->given, err);
         s->moderate = &s->given;
@@ -256,11 +272,11 @@ kw_code judge_mutant(judge *j, const mutant *m, verdict *v, kw_error *err)
     kw_code code = prepare(j, m, &s, err);
     if (code == KW_OK)
         code = pass(j, &s, CANDIDATE_TARGET, s.moderate, IN_TARGET, v, err);
-    if (code == KW_OK && v->outcome == OUTCOME_OK)
-        code = pass(j, &s, CANDIDATE_GENERAL, NULL, IN_GENERAL, v, err);
     if (code == KW_OK && v->outcome == OUTCOME_OK && s.large && s.large != s.moderate)
         code = pass(j, &s, CANDIDATE_TARGET, s.large, IN_LARGE, v, err);
-    if (code == KW_OK && v->outcome == OUTCOME_OK && j->with_deep)
+    if (code == KW_OK && v->outcome == OUTCOME_OK)
+        code = pass(j, &s, CANDIDATE_GENERAL, s.exact ? s.exact : s.moderate, IN_GENERAL, v, err);
+    if (code == KW_OK && v->outcome == OUTCOME_OK && j->simulator)
         code = pass(j, &s, CANDIDATE_TARGET, NULL, IN_DEEP, v, err);
     template_free(s.p);
     free(s.config);
@@ -351,7 +367,7 @@ static kw_code on_edges(judge *j, const bench_task *b, const template *p, const 
     const bool constants = has_constants(x);
     code = run(j, b, x, constants ? CANDIDATE_TARGET : CANDIDATE_GENERAL, shape, IN_GENERAL, v, err);
     v->checks = constants ? 1 : (uint32_t)n;
-    if (code == KW_OK && v->outcome == OUTCOME_OK && index == 0 && j->with_deep)
+    if (code == KW_OK && v->outcome == OUTCOME_OK && index == 0 && j->simulator)
         code = run_deep(j, b, x, v, err);
     variant_free(x);
     return code;

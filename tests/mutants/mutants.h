@@ -36,7 +36,7 @@ void mutants_clear(mutant_list *list);
 
 /* ---- judge.c: what the evaluator says ---- */
 
-typedef enum judged_in { IN_NOTHING, IN_TARGET, IN_GENERAL, IN_LARGE, IN_DEEP } judged_in;
+typedef enum judged_in { IN_NOTHING, IN_TARGET, IN_LARGE, IN_GENERAL, IN_DEEP } judged_in;
 
 typedef struct verdict {
     bool done;
@@ -55,9 +55,9 @@ typedef struct judge judge;
 kw_code judge_open(const char *spec, bool with_deep, judge **out, kw_error *err);
 void judge_close(judge *j);
 
-/* In this order, until one of them refuses it: as a candidate for a shape of moderate size, every edge shape and random
- * ones, as a candidate for the largest of the task's shapes that is affordable, Oclgrind. An error says that it could
- * not be judged. */
+/* In this order, until one of them refuses it: as a candidate for a shape of moderate size, as one for the largest of
+ * the task's shapes that is affordable, as a winner on every edge shape and random ones, under Oclgrind. An error says
+ * that it could not be judged. */
 kw_code judge_mutant(judge *j, const mutant *m, verdict *v, kw_error *err);
 
 /* Configuration number `index` of those drawn for a template that comes with Kernwright, on every edge shape that it

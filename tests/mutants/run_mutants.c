@@ -138,7 +138,7 @@ static void print_mutant(const mutant *m, const verdict *v, bool with_deep, coun
            : with_deep ? "NO"
                        : "-",
            v->seconds);
-    if (v->done && v->in != IN_NOTHING && (!fast || getenv("MUTANTS_DETAIL")))
+    if (v->done && v->detail[0] && (!fast || getenv("MUTANTS_DETAIL")))
         printf("    %s\n", v->detail);
 }
 

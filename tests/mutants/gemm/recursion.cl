@@ -5,9 +5,14 @@
     {"kernel": "gemm", "args": ["M", "N", "K", "alpha", "A", "B", "beta", "C"],
      "local": ["TS", "TS"], "groups": ["ceil_div(N, TS)", "ceil_div(M, TS)"]} ]
 } */
-/* mutant: family=compiler-abort expect=compile_error,crash,timeout,launch_error
- * An instruction that no assembler knows: compilers say so in their own ways. */
+/* mutant: family=compiler-abort expect=compile_error,crash,timeout,wrong
+ * A function that calls itself, which OpenCL C does not have: compilers that inline everything do not come back. */
 #define TS ${TS}
+
+float power(float a, int n)
+{
+    return n > 1 ? a * power(a, n - 1) : a;
+}
 
 kernel __attribute__((reqd_work_group_size(TS, TS, 1)))
 void gemm(int M, int N, int K, float alpha, global const float *A, global const float *B, float beta, global float *C)
@@ -26,12 +31,11 @@ void gemm(int M, int N, int K, float alpha, global const float *A, global const 
         Bs[ly][lx] = col < N && kb < K ? B[kb * N + col] : 0.0f;
         barrier(CLK_LOCAL_MEM_FENCE); // tiles are loaded
         for (int k = 0; k < TS; k++)
-            acc += As[ly][k] * Bs[k][lx];
+            acc += power(As[ly][k], 1 + (t & 1)) * Bs[k][lx];
         barrier(CLK_LOCAL_MEM_FENCE); // tiles are used up
     }
     if (row < M && col < N) {
         const int at = row * N + col;
-        __asm__ volatile("frobnicate %%eax" ::: "eax");
-        C[at] = alpha * acc;
+        C[at] = beta == 0.0f ? alpha * acc : alpha * acc + beta * C[at];
     }
 }
