@@ -22,7 +22,8 @@ PKG_CONFIG ?= pkg-config
 SAN ?=
 OPT ?= -O2 -g
 
-PACKAGES := libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib libcmark libcurl
+# The libraries by their pkg-config names: one list for the build, bootstrap, scripts and lint.
+PACKAGES := $(shell cat tools/modules)
 LIB_DIRS := base codegen device tuner llm fleet
 
 MODULE_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)

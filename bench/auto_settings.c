@@ -26,7 +26,7 @@ static model_settings setting(int i)
     model_settings s = model_auto_settings;
     switch (i) {
     case 1:
-        s.design = 5;
+        s.design = 8;
         break;
     case 2:
         s.design = 12;
@@ -55,7 +55,7 @@ static model_settings setting(int i)
     return s;
 }
 
-static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 5", "design 12", "spread 1",    "bend 0.8",
+static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 8", "design 12", "spread 1",    "bend 0.8",
                                                       "bend 2.5",   "tail 1",   "no doubt",  "doubt to 120"};
 
 #define START(i) \

@@ -11,7 +11,7 @@ if [ ! -f "$1" ]; then
     exit 0
 fi
 mkdir -p "$build/bench"
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/auto_settings" bench/auto_settings.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread

@@ -6,7 +6,7 @@
 set -eu
 build=${BUILD:-build} cc=${CC:-gcc} task=${TASK:-gemm} variants=${VARIANTS:-8}
 mkdir -p "$build/bench"
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/dispatch" bench/dispatch.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread

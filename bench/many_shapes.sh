@@ -10,7 +10,7 @@
 set -eu
 build=${BUILD:-build} cc=${CC:-gcc} matrix=${1:-bench/data/gemm-pocl-60x16.jsonl.gz}
 mkdir -p "$build/bench"
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/many_shapes" bench/many_shapes.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread

@@ -5,7 +5,7 @@ set -eu
 build=${BUILD:-build} cc=${CC:-gcc} cxx=${CXX:-g++}
 work=$build/bench
 mkdir -p "$work/large" "$work/thousand"
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv zlib'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$work/select_header" bench/select_header.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread

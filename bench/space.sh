@@ -10,7 +10,7 @@ if [ ! -f "$folder/COUNTS.tsv" ]; then
     exit 0
 fi
 mkdir -p "$build/bench"
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv libseccomp zlib'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/space" bench/space.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread

@@ -58,7 +58,7 @@ try_run() { # WHAT COMMAND...
 }
 
 # --- the headers: first for a device of no interest, to learn the key of the one that is here ---
-modules='libcjson gsl hwloc OpenCL sqlite3 libxxhash libuv zlib'
+modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -D_GNU_SOURCE -I. -g ${san:+-fsanitize=$san} -o "$work/make_headers" "$source/make_headers.c" \
     tests/support_header.c "$build/libkernwright.a" $(pkg-config --cflags --libs $modules) -lm -ldl -pthread \

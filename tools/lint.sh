@@ -8,8 +8,8 @@ faults=$(mktemp)
 trap 'rm -f "$faults"' EXIT
 
 # __FILE__ stands in for the version: any string will do.
-flags="-std=c17 -D_GNU_SOURCE -I. -DKERNWRIGHT_VERSION=__FILE__ $(pkg-config --cflags libcjson gsl hwloc OpenCL \
-    sqlite3 libxxhash libuv libseccomp zlib libcmark libcurl cmocka | sed 's|-I/|-isystem /|g')"
+flags="-std=c17 -D_GNU_SOURCE -I. -DKERNWRIGHT_VERSION=__FILE__ $(# shellcheck disable=SC2046 # a list
+    pkg-config --cflags $(cat tools/modules) cmocka | sed 's|-I/|-isystem /|g')"
 modules='base codegen device tuner llm fleet cli tests'
 
 c_files() {

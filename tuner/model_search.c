@@ -37,7 +37,7 @@ const model_settings model_bayes_settings = {
 };
 
 const model_settings model_auto_settings = {
-    .design = 8,
+    .design = 5,
     .spread = 5,
     .pool = 2500,
     .elites = 5,
