@@ -22,6 +22,7 @@ int cli_crossover(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_emit(int argc, char **argv);
+int cli_evolve(int argc, char **argv);
 int cli_expand(int argc, char **argv);
 int cli_new(int argc, char **argv);
 int cli_probe(int argc, char **argv);

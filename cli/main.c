@@ -20,6 +20,7 @@ static const command commands[] = {
     {"tune", "search the best configuration for each shape", cli_tune},
     {"matrix", "measure one list of configurations on every shape", cli_matrix},
     {"simulate", "replay recorded spaces: what each strategy finds, without a device", cli_simulate},
+    {"evolve", "let a language model write templates, and tune them", cli_evolve},
     {"results", "show, export, import and merge what was measured", cli_results},
     {"emit", "write the dispatch header", cli_emit},
     {"crossover", "every device's best on every other device", cli_crossover},

@@ -104,12 +104,22 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     return read_text(e, a, r);
 }
 
+/* Does another attempt with this text wait for the device? */
+static bool is_waiting(const evolution *e, const char *text)
+{
+    for (size_t i = 0; i < e->n_attempts; i++) {
+        if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].text, text) == 0)
+            return true;
+    }
+    return false;
+}
+
 kw_code evolve_ready(evolution *e, attempt *a, char *text)
 {
     char hash[HASH_HEX_SIZE];
     hash_hex(text, strlen(text), hash);
     keep_file(e, a, text);
-    if (evolve_find(e, hash)) {
+    if (evolve_find(e, hash) || is_waiting(e, text)) {
         free(text);
         return evolve_finish(e, a, "duplicate", NULL, "this text was tried before");
     }

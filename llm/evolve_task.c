@@ -1,0 +1,345 @@
+#include "llm/evolve_task.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "llm/trial_live.h"
+#include "tuner/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t USUAL_BUDGET = 24;
+static const size_t USUAL_IN_FLIGHT = 4;
+static const int64_t USUAL_PROMPT = 24000, USUAL_REPLY = 8000;
+
+/* What is open, closed again by `finish` in whatever state it is. */
+typedef struct opened {
+    const evolve_task_options *o;
+    char *folder;             /* of exchanges and journal; NULL: none */
+    bool replays;             /* the folder is somebody's record: it stays as it is */
+    llm_session *session;
+    evaluator *e;
+    store *s;
+    probe_fact probe;
+    bool has_probe;
+    journal *journal;
+    void *trial;
+    char **seeds;
+    size_t n_seeds, seeds_capacity;
+    char *reference, *format, *run_info;
+    evolve_options run;
+} opened;
+
+static void finish(opened *p)
+{
+    if (p->trial)
+        trial_live_ops.close(p->trial);
+    llm_session_close(p->session);
+    journal_close(p->journal);
+    evaluator_close(p->e);
+    store_close(p->s);
+    for (size_t i = 0; i < p->n_seeds; i++)
+        free(p->seeds[i]);
+    free(p->seeds);
+    free(p->folder);
+    free(p->reference);
+    free(p->format);
+    free(p->run_info);
+}
+
+static char *text_of_file(const char *path)
+{
+    strb text = STRB_INIT;
+    char *copy = path && fs_read(path, 0, &text, NULL) == KW_OK ? mem_strdup(strb_text(&text)) : NULL;
+    strb_clear(&text);
+    return copy;
+}
+
+/* FOLDER/NAME as text; NULL. */
+static char *text_in(const char *folder, const char *name)
+{
+    char *path = folder && *folder ? fs_join(folder, name) : NULL;
+    char *text = text_of_file(path);
+    free(path);
+    return text;
+}
+
+/* "replay:DIR" and "folder:DIR" keep everything in DIR. */
+static void choose_folder(opened *p)
+{
+    const char *llm = p->o->llm;
+    p->replays = strncmp(llm, "replay:", 7) == 0;
+    if (p->o->record)
+        p->folder = mem_strdup(p->o->record);
+    else if (strncmp(llm, "folder:", 7) == 0 && !strchr(llm, ','))
+        p->folder = mem_strdup(llm + 7);
+    else if (p->replays && p->o->recorded)
+        p->folder = mem_strdup(llm + 7);
+}
+
+static void add_seed(opened *p, char *text)
+{
+    if (!text)
+        return;
+    p->seeds = mem_grow(p->seeds, &p->seeds_capacity, p->n_seeds + 1, sizeof *p->seeds);
+    p->seeds[p->n_seeds++] = text;
+}
+
+/* A record has the templates that it began with; they may have changed since. */
+static void recorded_seeds(opened *p)
+{
+    for (int i = 1; i < 1000; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "seed-%06d.template.cl", i);
+        char *text = text_in(p->folder, name);
+        if (!text)
+            return;
+        add_seed(p, text);
+    }
+}
+
+static kw_code keep_seeds(const opened *p, kw_error *err)
+{
+    kw_code code = p->folder ? fs_make_folders(p->folder, err) : KW_OK;
+    for (size_t i = 0; i < p->n_seeds && p->folder && code == KW_OK; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "seed-%06zu.template.cl", i + 1);
+        char *path = fs_join(p->folder, name);
+        code = fs_write(path, p->seeds[i], strlen(p->seeds[i]), err);
+        free(path);
+    }
+    return code;
+}
+
+static void find_seeds(opened *p)
+{
+    if (p->folder)
+        recorded_seeds(p);
+    if (p->n_seeds > 0)
+        return;
+    add_seed(p, text_of_file(p->o->fallback->path));
+    for (size_t i = 0; i < p->o->n_seeds; i++) {
+        if (strcmp(p->o->seeds[i]->path, p->o->fallback->path) != 0 && !p->o->seeds[i]->is_sidecar)
+            add_seed(p, text_of_file(p->o->seeds[i]->path));
+    }
+}
+
+static void describe_run(opened *p)
+{
+    const evolve_task_options *o = p->o;
+    json *j = json_new_object(), *shapes = json_new_array();
+    strb types = STRB_INIT, text = STRB_INIT;
+    task_types_print(o->task, &o->types, &types);
+    json_set_string(j, "task", o->task->name);
+    json_set_string(j, "types", strb_text(&types));
+    for (size_t i = 0; i < o->n_shapes; i++)
+        json_append(shapes, task_shape_to_json(o->task, &o->shapes[i]));
+    json_set(j, "shapes", shapes);
+    if (p->e)
+        json_set_string(j, "device", evaluator_device(p->e)->key);
+    json_set_int(j, "seed", (int64_t)o->seed);
+    json_set_bool(j, "archive", o->archive);
+    json_set_bool(j, "gradient", o->gradient);
+    json_set_bool(j, "targets", o->targets);
+    json_set_bool(j, "meta", o->meta);
+    json_set_number(j, "operators", o->operators);
+    json_set_int(j, "repairs", o->repairs < 0 ? 1 : o->repairs);
+    json_print(j, &text);
+    p->run_info = strb_take(&text);
+    json_free(j);
+    strb_clear(&types);
+}
+
+/* What a recorded run depended on stands in its first line: this one is made the same. */
+static kw_code options_of_record(opened *p, task_shape **shapes, size_t *n_shapes, evolve_task_options *o, kw_error *err)
+{
+    const json *first = journal_next(p->journal), *info = json_get(first, "info");
+    const char *name = json_text(json_get(info, "task")), *types = json_text(json_get(info, "types"));
+    const json *list = json_get(info, "shapes");
+    if (!info || !name || !types)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: its journal does not begin with a run", p->folder);
+    if (strcmp(name, o->task->name) != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: it is of the task %s, not %s", p->folder, name, o->task->name);
+    kw_code code = task_types_parse(o->task, types, &o->types, err);
+    *shapes = mem_calloc(json_count(list) + 1, sizeof **shapes);
+    for (const json *s = json_first(list); s && code == KW_OK; s = json_next(s))
+        code = task_shape_from_json(o->task, s, p->folder, &(*shapes)[(*n_shapes)++], err);
+    int64_t number = 0;
+    o->shapes = *shapes;
+    o->n_shapes = *n_shapes;
+    o->seed = json_int(json_get(info, "seed"), &number) ? (uint64_t)number : o->seed;
+    o->archive = json_truth(json_get(info, "archive"));
+    o->gradient = json_truth(json_get(info, "gradient"));
+    o->targets = json_truth(json_get(info, "targets"));
+    o->meta = json_truth(json_get(info, "meta"));
+    o->operators = json_number(json_get(info, "operators"));
+    o->repairs = json_int(json_get(info, "repairs"), &number) ? number : 1;
+    strb text = STRB_INIT;
+    json_print(info, &text);
+    p->run_info = strb_take(&text);
+    return code;
+}
+
+static kw_code open_journal(opened *p, kw_error *err)
+{
+    char *path = p->folder ? fs_join(p->folder, "journal.jsonl") : NULL;
+    kw_code code = p->folder && !p->o->recorded ? fs_make_folders(p->folder, err) : KW_OK;
+    if (code == KW_OK)
+        code = journal_open(path, p->o->recorded, &p->journal, err);
+    free(path);
+    return code;
+}
+
+static kw_code open_device(opened *p, kw_error *err)
+{
+    const evolve_task_options *o = p->o;
+    kw_code code = evaluator_open(&o->evaluator, &p->e, err);
+    if (code == KW_OK)
+        code = store_open(o->store, false, &p->s, err);
+    if (code != KW_OK)
+        return code;
+    const device_info *d = evaluator_device(p->e);
+    log_info("device %s: %s (%s), store %s", d->spec, d->name, d->key, store_path(p->s));
+    kw_error why = {0};
+    if (o->probe && probe_obtain(p->e, p->s, false, &p->probe, &why) == KW_OK)
+        p->has_probe = true;
+    else if (why.code == KW_INTERRUPTED)
+        return kw_error_set(err, KW_INTERRUPTED, "interrupted");
+    trial_live_options t = {.e = p->e,
+                            .s = p->s,
+                            .t = o->task,
+                            .types = o->types,
+                            .shapes = o->shapes,
+                            .n_shapes = o->n_shapes,
+                            .fallback = o->fallback,
+                            .probe = p->has_probe ? &p->probe.figures : NULL,
+                            .cold = o->cold,
+                            .seed = o->seed};
+    p->trial = trial_live_new(&t);
+    return KW_OK;
+}
+
+static kw_code open_session(opened *p, kw_error *err)
+{
+    const evolve_task_options *o = p->o;
+    llm_session_options s = {.provider = o->provider,
+                             .spec = o->recorded ? "none" : o->llm,
+                             .record = o->recorded ? NULL : p->folder,
+                             .max_tokens_total = o->max_tokens_total,
+                             .max_cost = o->max_cost};
+    return llm_session_open(&s, &p->session, err);
+}
+
+/* As many as there are first replies in a record. */
+static uint64_t recorded_attempts(const char *folder)
+{
+    char **names;
+    size_t n;
+    uint64_t count = 0;
+    if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r");
+        free(names[i]);
+    }
+    free(names);
+    return count;
+}
+
+static bool is_interrupted(void *cookie)
+{
+    const opened *p = cookie;
+    return p->e && evaluator_interrupted(p->e);
+}
+
+static void relay(const evolve_progress *progress, void *cookie)
+{
+    const opened *p = cookie;
+    if (p->o->on_progress)
+        p->o->on_progress(progress, p->o->cookie);
+}
+
+static void prepare_run(opened *p, const evolve_task_options *o)
+{
+    char *templates = fs_data_folder("templates");
+    const device_info *d = p->e ? evaluator_device(p->e) : NULL;
+    p->format = text_in(templates, "FORMAT.md");
+    p->reference = o->task->reference_source ? mem_strdup(o->task->reference_source)
+                                             : text_in(o->task->folder, "reference.c");
+    free(templates);
+    p->run = (evolve_options){
+        .prompt = {.task = o->task,
+                   .types = &o->types,
+                   .shapes = o->shapes,
+                   .n_shapes = o->n_shapes,
+                   .reference_text = p->reference,
+                   .format_text = p->format,
+                   .device = d,
+                   .device_name = d ? d->name : NULL,
+                   .probe = p->has_probe ? &p->probe.figures : NULL,
+                   .max_tokens = o->max_prompt_tokens ? o->max_prompt_tokens : USUAL_PROMPT},
+        .seeds = (const char *const *)p->seeds,
+        .n_seeds = p->n_seeds,
+        .session = p->session,
+        .folder = p->folder,
+        .journal = p->journal,
+        .recorded_only = o->recorded,
+        .trial = &trial_live_ops,
+        .trial_state = p->trial,
+        .budget = o->budget ? o->budget : USUAL_BUDGET,
+        .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
+        .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
+        .archive = o->archive,
+        .gradient = o->gradient,
+        .targets = o->targets,
+        .meta = o->meta,
+        .operators = o->operators,
+        .stop_fitness = o->stop_fitness,
+        .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
+        .seed = o->seed,
+        .run_info = p->run_info,
+        .on_progress = relay,
+        .interrupted = is_interrupted,
+        .cookie = p};
+    if (p->replays && !o->budget)
+        p->run.budget = recorded_attempts(o->llm + 7);
+}
+
+kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_error *err)
+{
+    evolve_task_options o = *options;
+    opened p = {.o = &o};
+    task_shape *shapes = NULL;
+    size_t n_shapes = 0;
+    memset(out, 0, sizeof *out);
+    if (strcmp(o.llm, "none") == 0)
+        o.operators = 1;
+    choose_folder(&p);
+    kw_code code = KW_OK;
+    if (o.recorded && !p.folder)
+        code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded needs --llm replay:DIR");
+    if (code == KW_OK)
+        code = open_journal(&p, err);
+    if (code == KW_OK && o.recorded)
+        code = options_of_record(&p, &shapes, &n_shapes, &o, err);
+    if (code == KW_OK)
+        code = open_session(&p, err);
+    if (code == KW_OK && !o.recorded)
+        code = open_device(&p, err);
+    if (code == KW_OK) {
+        find_seeds(&p);
+        if (!o.recorded)
+            describe_run(&p);
+        code = o.recorded ? KW_OK : keep_seeds(&p, err);
+    }
+    if (code == KW_OK) {
+        prepare_run(&p, &o);
+        code = evolve_run(&p.run, out, err);
+    }
+    free(shapes);
+    finish(&p);
+    return code;
+}

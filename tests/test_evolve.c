@@ -1,0 +1,307 @@
+/* The loop, on a simulated device and with a scripted model. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "llm/evolve.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A trial on a simulated device: the text says what comes of it. "quality=1.5 cell=2,1,0", "outcome=wrong". */
+typedef struct bench {
+    size_t runs, retimes;
+    size_t stop_after; /* runs until it claims to be interrupted; 0: never */
+} bench;
+
+static int number_behind(const char *text, const char *mark, int fallback)
+{
+    const char *at = strstr(text, mark);
+    return at ? atoi(at + strlen(mark)) : fallback;
+}
+
+static kw_code run_trial(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
+                         trial_result *out, kw_error *err)
+{
+    bench *b = state;
+    (void)key;
+    if (b->stop_after && b->runs == b->stop_after)
+        return kw_error_set(err, KW_INTERRUPTED, "interrupted");
+    b->runs++;
+    memset(out, 0, sizeof *out);
+    hash_hex(text, strlen(text), out->template_hash);
+    out->n_shapes = 1;
+    out->shapes = mem_calloc(1, sizeof *out->shapes);
+    out->shapes[0] = (trial_shape){100, 99, 101, 200, NAN};
+    out->read = true;
+    out->measured = 3;
+    pump(cookie);
+    if (strstr(text, "outcome=wrong")) {
+        out->outcome = OUTCOME_WRONG;
+        out->stage = STAGE_VERIFY;
+        out->fitness = 0.4;
+        out->detail = mem_strdup("y[0] is 1, expected 2");
+        return KW_OK;
+    }
+    out->outcome = OUTCOME_OK;
+    out->stage = STAGE_DONE;
+    out->fitness = number_behind(text, "quality=", 1000) / 1000.0;
+    out->offers = mem_calloc(1, sizeof *out->offers);
+    out->n_offers = 1;
+    offer *o = &out->offers[0];
+    o->where.level[0] = number_behind(text, "memory=", 0);
+    o->where.level[1] = number_behind(text, "compute=", 0);
+    o->fitness = out->fitness;
+    o->rel_noise = 0.01;
+    o->config = mem_strdup("{}");
+    memcpy(o->template_hash, out->template_hash, sizeof o->template_hash);
+    memcpy(o->source_hash, out->template_hash, sizeof o->source_hash);
+    return KW_OK;
+}
+
+static kw_code retime(void *state, const offer *x, const offer *y, double *a, double *b, kw_error *err)
+{
+    (void)err;
+    ((bench *)state)->retimes++;
+    *a = x->fitness;
+    *b = y->fitness;
+    return KW_OK;
+}
+
+static const trial_ops simulated = {run_trial, retime, NULL};
+
+typedef struct setting {
+    char *folder, *journal, *model;
+    task *t;
+    task_types types;
+    task_shape shape;
+    bench bench;
+    evolve_options o;
+    evolve_result r;
+    kw_error err;
+} setting;
+
+#define FRONT "/*kernwright {\"task\": \"saxpy\", \"launches\": []} */\n"
+static const char *const seeds[] = {FRONT "quality=1000\n"};
+
+static int begin(void **state)
+{
+    setting *s = mem_calloc(1, sizeof *s);
+    s->folder = fs_temp_folder("kernwright-test-", NULL);
+    s->journal = fs_join(s->folder, "journal.jsonl");
+    assert_int_equal(task_load("saxpy", &s->t, NULL), KW_OK);
+    assert_int_equal(task_types_parse(s->t, "", &s->types, NULL), KW_OK);
+    assert_int_equal(task_shape_parse(s->t, "N=100", &s->shape, NULL), KW_OK);
+    *state = s;
+    return 0;
+}
+
+static int end(void **state)
+{
+    setting *s = *state;
+    evolve_result_clear(&s->r);
+    fs_remove_tree(s->folder);
+    free(s->folder);
+    free(s->journal);
+    free(s->model);
+    task_free(s->t);
+    free(s);
+    return 0;
+}
+
+/* Runs with this model (a command); the journal is opened for it. */
+static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recorded)
+{
+    llm_session_options so = {.provider = {.temperature = NAN}, .spec = llm, .record = recorded ? NULL : s->folder};
+    llm_session *session = NULL;
+    journal *j = NULL;
+    memset(&s->err, 0, sizeof s->err);
+    evolve_result_clear(&s->r);
+    assert_int_equal(llm_session_open(&so, &session, &s->err), KW_OK);
+    assert_int_equal(journal_open(s->journal, recorded, &j, &s->err), KW_OK);
+    s->o = (evolve_options){.prompt = {.task = s->t, .types = &s->types, .shapes = &s->shape, .n_shapes = 1,
+                                       .max_tokens = 4000},
+                            .seeds = seeds,
+                            .n_seeds = 1,
+                            .session = session,
+                            .folder = s->folder,
+                            .journal = j,
+                            .recorded_only = recorded,
+                            .trial = &simulated,
+                            .trial_state = &s->bench,
+                            .budget = budget,
+                            .in_flight = 2,
+                            .repairs = 1,
+                            .archive = true,
+                            .gradient = true,
+                            .targets = true,
+                            .meta = true,
+                            .max_reply_tokens = 1000,
+                            .seed = 5};
+    kw_code code = evolve_run(&s->o, &s->r, &s->err);
+    llm_session_close(session);
+    journal_close(j);
+    return code;
+}
+
+/* A model that answers with a template of a quality that depends on the prompt's hash; some are wrong, some are none. */
+static const char *scripted(void)
+{
+    return "command:n=$(cksum | cut -d' ' -f1); case $((n % 5)) in 0) echo sorry;; "
+           "*) echo '```c'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; "
+           "[ $((n % 5)) = 1 ] && echo outcome=wrong; "
+           "echo quality=$((1000 + n % 800)) memory=$((n % 4)) compute=$((n / 4 % 4)) n=$n; echo '```';; esac";
+}
+
+static char *text_of(const char *path)
+{
+    strb text = STRB_INIT;
+    assert_int_equal(fs_read(path, 0, &text, NULL), KW_OK);
+    return mem_strdup(strb_text(&text));
+}
+
+static char *archive_text(const evolve_result *r)
+{
+    strb text = STRB_INIT;
+    json *j = archive_to_json(r->archive);
+    json_print(j, &text);
+    json_free(j);
+    return strb_take(&text);
+}
+
+static void runs_and_repeats(void **state)
+{
+    setting *s = *state;
+    if (run_with(s, scripted(), 24, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.attempts, 24);
+    assert_true(s->r.right > 3);
+    assert_true(s->r.wrong + s->r.no_code > 0);
+    assert_true(archive_occupied(s->r.archive) > 2);
+    assert_true(s->r.best_fitness > 1);
+    assert_non_null(strstr(s->r.best_text, "quality="));
+    char *before = archive_text(&s->r), *journal_before = text_of(s->journal);
+    size_t runs = s->bench.runs;
+    /* The record, without device and model: the same archive, byte for byte. */
+    if (run_with(s, "none", 24, true) != KW_OK)
+        fail_msg("%s", s->err.message);
+    char *after = archive_text(&s->r), *journal_after = text_of(s->journal);
+    assert_string_equal(before, after);
+    assert_string_equal(journal_before, journal_after);
+    assert_int_equal(s->bench.runs, runs);
+    free(before);
+    free(after);
+    free(journal_before);
+    free(journal_after);
+}
+
+/* Stopped again and again, it ends where a run in one piece ends, and tries nothing twice. */
+static void goes_on(void **state)
+{
+    setting *s = *state;
+    kw_code code;
+    int stops = 0;
+    do {
+        s->bench.stop_after = s->bench.runs + 3;
+        code = run_with(s, scripted(), 16, false);
+        stops += code == KW_INTERRUPTED;
+    } while (code == KW_INTERRUPTED && stops < 40);
+    if (code != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_true(stops >= 2);
+    assert_int_equal(s->r.attempts, 16);
+    assert_int_equal(run_with(s, "none", 16, true), KW_OK);
+    assert_int_equal(s->r.attempts, 16);
+}
+
+/* A larger budget goes on behind the end. */
+static void more_budget(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s, scripted(), 4, false), KW_OK);
+    size_t runs = s->bench.runs;
+    assert_int_equal(run_with(s, scripted(), 8, false), KW_OK);
+    assert_int_equal(s->r.attempts, 8);
+    assert_true(s->bench.runs > runs);
+}
+
+/* A line that was killed half-way is dropped; another run's line, and one that was changed, end a repeat. */
+static void journals_that_differ(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s, scripted(), 6, false), KW_OK);
+    char *text = text_of(s->journal);
+    strb changed = STRB_INIT;
+    strb_add(&changed, text);
+    strb_add(&changed, "{\"event\":\"as");
+    assert_int_equal(fs_write(s->journal, strb_text(&changed), changed.length, NULL), KW_OK);
+    assert_int_equal(run_with(s, "none", 6, true), KW_OK);
+    char *target = strstr(text, "\"target\":");
+    assert_non_null(target);
+    target[strlen("\"target\":")] = '7';
+    assert_int_equal(fs_write(s->journal, text, strlen(text), NULL), KW_OK);
+    assert_int_equal(run_with(s, "none", 6, true), KW_FAILED);
+    assert_non_null(strstr(s->err.message, "\"target\" of the event \"ask\" differs"));
+    free(text);
+    strb_clear(&changed);
+}
+
+static void nothing_but_rubbish(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s, "command:echo no", 5, false), KW_OK);
+    assert_int_equal(s->r.no_code, 5);
+    assert_int_equal(s->r.right, 0);
+    assert_non_null(s->r.best_text); /* the seed */
+    assert_int_equal(s->bench.runs, 1);
+}
+
+static void model_is_gone(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s, "command:/nowhere/at/all", 9, false), KW_OK);
+    assert_non_null(strstr(s->r.why, "no provider is left"));
+    assert_true(s->r.attempts < 9);
+}
+
+static void same_again(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s, "command:echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; echo "
+                                 "quality=1200; echo '```'",
+                              6, false),
+                     KW_OK);
+    assert_int_equal(s->r.right, 1);
+    assert_int_equal(s->r.duplicate + s->r.unchanged, 5);
+    assert_int_equal(s->bench.runs, 2);
+}
+
+/* The error goes back, and the second answer is right. */
+static void repaired(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(run_with(s,
+                              "command:t=$(cat); echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; case $t in "
+                              "*'expected 2'*) echo quality=1300;; *) echo outcome=wrong;; esac; echo '```'",
+                              1, false),
+                     KW_OK);
+    assert_int_equal(s->r.right, 1);
+    assert_int_equal(s->r.repaired, 1);
+    assert_int_equal(s->r.wrong, 0);
+}
+
+#define IN_SETTING(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SETTING(runs_and_repeats),    IN_SETTING(goes_on),       IN_SETTING(more_budget), IN_SETTING(journals_that_differ),
+        IN_SETTING(nothing_but_rubbish), IN_SETTING(model_is_gone), IN_SETTING(same_again),  IN_SETTING(repaired),
+    };
+    return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);
+}
