@@ -202,7 +202,7 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
     } else {
         code = evolve_task(&o, &r, err);
         log_live_end();
-        if (r.archive)
+        if (r.archive && (code == KW_OK || code == KW_INTERRUPTED))
             c->json ? print_json(&r) : print_text(&r);
         if (code == KW_OK)
             code = write_best(c, &r, err);

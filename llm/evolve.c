@@ -117,7 +117,8 @@ static kw_code follow_reply(evolution *e, const char *key)
     llm_reply r;
     if (!e->o->folder)
         return kw_error_set(e->err, KW_BAD_INPUT, "a journal is followed, but no folder has its replies");
-    const char *recorded = json_text(json_get(journal_next(e->o->journal), "status"));
+    const json *next = journal_next(e->o->journal);
+    const char *recorded = json_text(json_get(next, "status")), *detail = json_text(json_get(next, "detail"));
     llm_status status = LLM_FAILED;
     kw_error why = {0};
     if (recorded)
@@ -133,6 +134,8 @@ static kw_code follow_reply(evolution *e, const char *key)
         (void)snprintf(r.key, sizeof r.key, "%s", key);
     }
     r.status = status;
+    free(r.detail);
+    r.detail = detail ? mem_strdup(detail) : NULL;
     code = evolve_take(e, &r);
     llm_reply_clear(&r);
     return code;

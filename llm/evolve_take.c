@@ -89,6 +89,8 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
     json_set_string(j, "status", llm_status_name(r->status));
+    if (r->status > LLM_CUT)
+        json_set_string(j, "detail", r->detail);
     kw_code code = evolve_emit(e, j);
     if (code != KW_OK)
         return code;

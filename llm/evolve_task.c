@@ -252,7 +252,7 @@ static uint64_t recorded_attempts(const char *folder)
 static bool is_interrupted(void *cookie)
 {
     const opened *p = cookie;
-    return p->e && evaluator_interrupted(p->e);
+    return p->e && evaluator_asked_to_stop(p->e);
 }
 
 static void relay(const evolve_progress *progress, void *cookie)

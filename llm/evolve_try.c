@@ -31,6 +31,8 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
             return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the text of %s is another one",
                                 journal_line(e->o->journal), key);
         }
+        if (code == KW_OK && e->o->trial->note)
+            e->o->trial->note(e->o->trial_state, text, out);
         return code == KW_OK ? journal_pass(e->o->journal, e->err) : code;
     }
     code = e->o->trial->run(e->o->trial_state, text, key, pump, e, out, e->err);

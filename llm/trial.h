@@ -39,6 +39,8 @@ typedef struct trial_ops {
                    kw_error *err);
     /* Times the elite and the challenger interleaved; fitness of both in *a and *b. */
     kw_code (*retime)(void *state, const offer *x, const offer *y, double *a, double *b, kw_error *err);
+    /* A trial that is taken from a journal: what was tried before this process. NULL: makes no difference. */
+    void (*note)(void *state, const char *text, const trial_result *r);
     void (*close)(void *state);
 } trial_ops;
 

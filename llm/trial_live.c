@@ -456,4 +456,13 @@ static void close_live(void *state)
     free(l);
 }
 
-const trial_ops trial_live_ops = {run, retime, close_live};
+static void note(void *state, const char *text, const trial_result *r)
+{
+    live *l = state;
+    if (l && r->outcome == OUTCOME_OK) {
+        remember(l, text, r);
+        l->best = fmax(l->best, r->fitness);
+    }
+}
+
+const trial_ops trial_live_ops = {.run = run, .retime = retime, .note = note, .close = close_live};
