@@ -29,7 +29,8 @@ typedef struct template_param {
     size_t default_index;
     const char *doc; /* "" if none */
     int slot;        /* in template->scope */
-    const expr *when; /* NULL: always; else the parameter exists only where this is true, and is its default elsewhere */
+    /* NULL: always; else the parameter exists only where this is true, and is its default elsewhere. */
+    const expr *when;
 } template_param;
 
 typedef struct template_condition {

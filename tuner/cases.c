@@ -305,7 +305,8 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
     return cases_target_only(s, v, target, cases, n, err);
 }
 
-/* One shape that is larger than the others: more groups than a device has units, offsets that small ones do not reach. */
+/* One shape that is larger than the others: more groups than a device has units, offsets that small ones do not
+ * reach. */
 static void add_larger(const case_source *s, const variant *v, job_case *cases, size_t *n)
 {
     for (uint64_t draw = 0; draw < RANDOM_TRIES; draw++) {
