@@ -175,9 +175,7 @@ static kw_code start(oclgrind *g, const device_limits *limits, kw_error *err)
  * dies itself does not. */
 static oclgrind_verdict verdict_of(outcome o)
 {
-    const bool seen = o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-                      o == OUTCOME_INPUT_MODIFIED;
-    return o == OUTCOME_OK ? OCLGRIND_PASSED : seen ? OCLGRIND_FAILED : OCLGRIND_NOT_CHECKED;
+    return o == OUTCOME_OK ? OCLGRIND_PASSED : outcome_is_wrong(o) ? OCLGRIND_FAILED : OCLGRIND_NOT_CHECKED;
 }
 
 static kw_code absent(const oclgrind *g, oclgrind_verdict *verdict, job_record *r)

@@ -6,14 +6,14 @@
 #include "tuner/arms.h"
 #include "tuner/many.h"
 #include "tuner/rows.h"
+#include "tuner/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HOPELESS 2.0 /* as in the search of one shape, and so is the next */
-#define BATCH_BELOW_NS 60000
-#define START 3 /* evaluations of a shape before the model chooses, beside the defaults */
+#define HOPELESS 2.0 /* as in the search of one shape */
+#define START 3      /* evaluations of a shape before the model chooses, beside the defaults */
 #define MAX_HINTS 64
 #define OWN_EVERY 4 /* one proposal in so many is of the shape's own strategy */
 
@@ -68,25 +68,6 @@ typedef struct together {
 
 /* ---- texts ---- */
 
-static void set_constants(const template *p, const task *t, bool on, uint32_t *config)
-{
-    for (size_t d = 0; d < t->n_dims; d++) {
-        const int param = p->specialize[d];
-        for (uint32_t i = 0; param >= 0 && i < p->params[param].n_values; i++)
-            if (p->params[param].values[i].kind == VALUE_BOOL && p->params[param].values[i].as.boolean == on)
-                config[param] = i;
-    }
-}
-
-static char *json_of(const template *p, const uint32_t *config)
-{
-    json *j = template_config_to_json(p, config);
-    strb text = STRB_INIT;
-    json_print(j, &text);
-    json_free(j);
-    return strb_take(&text);
-}
-
 static void add_to_model(together *g, const known *k)
 {
     double *features = mem_calloc(k->p->n_params + 1, sizeof *features);
@@ -116,8 +97,10 @@ static size_t know(together *g, const template *p, const uint32_t *config)
     }
     g->known = mem_grow(g->known, &g->capacity, g->n_known + 1, sizeof *g->known);
     known *k = &g->known[g->n_known];
-    *k = (known){
-        .p = p, .v = v, .config = mem_alloc((p->n_params + 1) * sizeof *config), .config_json = json_of(p, config)};
+    *k = (known){.p = p,
+                 .v = v,
+                 .config = mem_alloc((p->n_params + 1) * sizeof *config),
+                 .config_json = template_config_text(p, config)};
     memcpy(k->config, config, p->n_params * sizeof *config);
     g->n_known++;
     add_to_model(g, k);
@@ -125,13 +108,6 @@ static size_t know(together *g, const template *p, const uint32_t *config)
 }
 
 /* ---- what is known of a pair ---- */
-
-static bool is_fatal(outcome o)
-{
-    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-           o == OUTCOME_INPUT_MODIFIED || o == OUTCOME_COMPILE_ERROR || o == OUTCOME_DOES_NOT_FIT ||
-           o == OUTCOME_EXPAND_ERROR;
-}
 
 static bool is_batch(const measurement *m)
 {
@@ -143,14 +119,14 @@ static void note(together *g, size_t shape, size_t index, const measurement *m)
 {
     one_shape *s = &g->shapes[shape];
     const bool ok = m->outcome == OUTCOME_OK && m->time.n > 0;
-    s->batch = s->batch || (ok && m->time.median < BATCH_BELOW_NS);
+    s->batch = s->batch || (ok && m->time.median < TIMING_BATCH_BELOW_NS);
     if (ok && m->time.median < s->best_ns && (is_batch(m) || !s->batch))
         s->best_ns = m->time.median;
     if (index == SIZE_MAX)
         return;
     const known *k = &g->known[index];
     many_tell(g->model, shape, index, ok, m->time.median);
-    if (is_fatal(m->outcome))
+    if (outcome_is_final(m->outcome))
         many_forget(g->model, index);
     arm *a = s->has_arms ? arms_find(&s->arms, k->p->name) : NULL;
     if (a)
@@ -172,7 +148,7 @@ static bool reuse_row(const measurement *m, void *cookie)
         m->template_name && m->config && s->has_arms ? arms_find(&g->shapes[r->shape].arms, m->template_name) : NULL;
     json *j = a ? json_parse(m->config, strlen(m->config), "store", 1, 1, &ignored) : NULL;
     if (j && template_config_from_json(a->template, j, g->config, &ignored) == KW_OK) {
-        set_constants(a->template, g->t, false, g->config);
+        template_specialize(a->template, false, g->config);
         size_t index = know(g, a->template, g->config);
         if (index != SIZE_MAX && strcmp(g->known[index].v->hash, m->source_hash) == 0) {
             bool first = many_is_free(g->model, r->shape, index);
@@ -231,7 +207,7 @@ static bool propose_own(together *g, size_t shape)
         arm *a = arms_ask(&s->arms, g->config);
         if (!a)
             return false;
-        set_constants(a->template, g->t, false, g->config);
+        template_specialize(a->template, false, g->config);
         size_t index = space_contains(a->space, g->config) ? know(g, a->template, g->config) : SIZE_MAX;
         if (index == SIZE_MAX || !many_is_free(g->model, shape, index))
             continue;
@@ -295,7 +271,7 @@ static bool propose_informed(together *g, size_t shape)
     bool found = false;
     give_hints(g, shape, a->template, st);
     for (int tries = 0; !found && tries < 20 && strategy_ask(st, g->config); tries++) {
-        set_constants(a->template, g->t, false, g->config);
+        template_specialize(a->template, false, g->config);
         size_t index = space_contains(a->space, g->config) ? know(g, a->template, g->config) : SIZE_MAX;
         found = index != SIZE_MAX && many_is_free(g->model, shape, index);
         if (found) {
@@ -469,7 +445,7 @@ static kw_code try_constants(together *g, kw_error *err)
         if (!a)
             continue;
         memcpy(g->config, k->config, k->p->n_params * sizeof *g->config);
-        set_constants(k->p, g->t, true, g->config);
+        template_specialize(k->p, true, g->config);
         flight *f = mem_calloc(1, sizeof *f);
         f->shape = i;
         f->known = SIZE_MAX;
@@ -480,7 +456,7 @@ static kw_code try_constants(together *g, kw_error *err)
             drop(f);
             continue;
         }
-        f->special_json = json_of(k->p, g->config);
+        f->special_json = template_config_text(k->p, g->config);
         submit(g, f, CANDIDATE_TARGET);
     }
     kw_code code = KW_OK;
@@ -549,7 +525,7 @@ static kw_code open_cases(together *g, kw_error *err)
     if (f) {
         uint32_t *config = mem_calloc(f->n_params + 1, sizeof *config);
         template_default(f, config);
-        set_constants(f, g->t, false, config);
+        template_specialize(f, false, config);
         code = variant_expand(f, &o->types, config, g->shapes[0].shape, &g->trusted, err);
         free(config);
     }
