@@ -109,7 +109,7 @@ void matrix_note(matrix *m, column *c, size_t shape, const measurement *row)
     }
     c->any_ok = true;
     c->general = c->general || row->verified == VERIFIED_GENERAL;
-    bool batch = row->method && strcmp(row->method, timing_method_name(TIMING_BATCH)) == 0;
+    bool batch = rows_is_batch(row);
     if (x->state == CELL_FAILED || row->time.n == 0 || (x->state == CELL_OK && x->batch && !batch))
         return;
     x->state = CELL_OK;
