@@ -206,9 +206,11 @@ $(BUILD)/tests/llm/ask: $(OBJ)/tests/llm/ask.o $(STATIC)
 check-llm: $(BUILD)/tests/llm/ask
 	@BUILD='$(BUILD)' tests/llm/check_llm.sh
 
-# An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer.
+# An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer, and Oclgrind preloads its loader
+# before the sanitizer's library.
+ASAN_FLAGS = detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:abort_on_error=0
 SAN_ENV = OCL_ICD_DEEPBIND=0 TEST_TIMEOUT=1800 \
-          ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:abort_on_error=0 \
+          ASAN_OPTIONS=$(ASAN_FLAGS):verify_asan_link_order=0 \
           LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
           UBSAN_OPTIONS=print_stacktrace=1
 

@@ -125,7 +125,8 @@ static kw_code check_template(const check_cli *c, const char *name, kw_error *er
     if (setup.n_shapes == 0 && needs_shape(p) && setup.task->shapes_file)
         code = task_shapes_load(setup.task, setup.task->shapes_file, &setup.shapes, &setup.n_shapes, err);
     if (code == KW_OK)
-        code = space_of_template(p, &setup.types, limits_of_typical_gpu(), setup.n_shapes ? setup.shapes : NULL, &s, err);
+        code =
+            space_of_template(p, &setup.types, limits_of_typical_gpu(), setup.n_shapes ? setup.shapes : NULL, &s, err);
     if (code == KW_OK)
         code = check_config(c, &setup, s, err);
     if (code == KW_OK) {

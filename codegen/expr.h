@@ -77,9 +77,9 @@ kw_code expr_eval(const expr *e, const value *env, arena *scratch, value *out, k
 kw_code expr_eval_int(const expr *e, const value *env, int64_t *out, kw_error *err);
 /* Python's truth: 0, 0.0, "", [] and False are false. */
 kw_code expr_eval_truth(const expr *e, const value *env, bool *out, kw_error *err);
-/* The truth for n values of one slot at once, the other slots from env: what expr_eval_truth says of each, faster. false
- * if some value takes more than plain integer arithmetic (reals, lists, `or`, overflow, an error, ...), or n is over
- * EXPR_MANY: then ask one by one. */
+/* The truth for n values of one slot at once, the other slots from env: what expr_eval_truth says of each, faster.
+ * false if some value takes more than plain integer arithmetic (reals, lists, `or`, overflow, an error, ...), or n is
+ * over EXPR_MANY: then ask one by one. */
 #define EXPR_MANY 64
 bool expr_eval_truth_many(const expr *e, const value *env, int slot, const int64_t *values, size_t n, bool *out);
 kw_code expr_eval_real(const expr *e, const value *env, double *out, kw_error *err);

@@ -29,7 +29,8 @@ typedef struct template_param {
     size_t default_index;
     const char *doc; /* "" if none */
     int slot;        /* in template->scope */
-    const expr *when; /* NULL: always; else the parameter exists only where this is true, and is its default elsewhere */
+    /* NULL: always; else the parameter exists only where this is true, and is its default elsewhere. */
+    const expr *when;
 } template_param;
 
 typedef struct template_condition {
@@ -142,6 +143,10 @@ bool template_param_exists(const template *p, size_t i, const uint32_t *config);
 kw_code template_set(const template *p, const char *assignment, uint32_t *config, kw_error *err);
 /* {"TM":64,...} in parameter order: those that exist. Read back, what is absent and does not exist is its default. */
 json *template_config_to_json(const template *p, const uint32_t *config);
+/* That as text. Caller frees. */
+char *template_config_text(const template *p, const uint32_t *config);
+/* All dims that the template can have as constants are constants, or none is. */
+void template_specialize(const template *p, bool on, uint32_t *config);
 kw_code template_config_from_json(const template *p, const json *j, uint32_t *config, kw_error *err);
 /* The configuration that `j`, written for an earlier form of the template, may mean now: parameters that it does not
  * give take their default, those that are gone are passed over. false if a value is not listed any more. Whether it

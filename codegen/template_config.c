@@ -111,6 +111,25 @@ json *template_config_to_json(const template *p, const uint32_t *config)
     return j;
 }
 
+char *template_config_text(const template *p, const uint32_t *config)
+{
+    json *j = template_config_to_json(p, config);
+    strb text = STRB_INIT;
+    json_print(j, &text);
+    json_free(j);
+    return strb_take(&text);
+}
+
+void template_specialize(const template *p, bool on, uint32_t *config)
+{
+    for (size_t d = 0; d < p->task->n_dims; d++) {
+        const int param = p->specialize[d];
+        for (uint32_t i = 0; param >= 0 && i < p->params[param].n_values; i++)
+            if (p->params[param].values[i].kind == VALUE_BOOL && p->params[param].values[i].as.boolean == on)
+                config[param] = i;
+    }
+}
+
 kw_code template_config_from_json(const template *p, const json *j, uint32_t *config, kw_error *err)
 {
     if (json_kind_of(j) != JSON_OBJECT)

@@ -66,7 +66,7 @@ kernel void fake_saxpy(int n, float a, global const float *x, global float *y)
 END
 problem() { # FILE, from the variables below
     cat >"$1" <<END
-{ "General": {"BenchmarkName": "vector add"},
+{ "General": {"BenchmarkName": "$name"},
   "ConfigurationSpace": {
     "TuningParameters": [
       {"Name": "WG", "Type": "int", "Values": "[16 * i for i in range(1, 5)]", "Default": 32},
@@ -80,11 +80,15 @@ problem() { # FILE, from the variables below
       {"Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 1000},
       {"Name": "a", "Type": "float", "MemoryType": "Scalar", "FillValue": 2.0},
       {"Name": "x", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly", "Size": "max(ITEMS) * $size"},
-      {"Name": "y", "Type": "$type", "MemoryType": "$memory", "AccessType": "$access", "Size": 1000}]}}
+      {"Name": "y", "Type": "$type", "MemoryType": "$memory", "AccessType": "$access", "Size": $y_size}]}}
 END
-    language=OpenCL file=add.cl size='ProblemSize[0]' type=float memory=Vector access=ReadWrite
+    usual
 }
-language=OpenCL file=add.cl size='ProblemSize[0]' type=float memory=Vector access=ReadWrite
+usual() {
+    name='vector add' language=OpenCL file=add.cl size='ProblemSize[0]' type=float memory=Vector access=ReadWrite
+    y_size=1000
+}
+usual
 problem add.T1.json
 works 'a problem checked' check add.T1.json
 check 'its space' has "$output" 'combinations 12, valid 8'
@@ -109,4 +113,10 @@ memory=Symbol && problem memory.json
 refuses_at_once 'a symbol' 2 'Vector, Scalar or Local' tune memory.json
 access=ReadOnly && problem access.json
 refuses_at_once 'no output' 2 'no argument is written' tune access.json
+type=float16 y_size='"4611686018427387904"' && problem large.json
+refuses_at_once 'more elements than there are numbers' 2 '"Size" is too large' tune large.json
+for name in '2D convolution' 'step' 'a name of more than the sixty-four characters that the name of a task can have'; do
+    problem name.json
+    works 'any name' check name.json
+done
 finish cli_formats

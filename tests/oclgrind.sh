@@ -69,6 +69,21 @@ tuned 'again' --store a.db
 check 'from the store' matches "$output" '"result":.*"FAULT":false.*"measured":0'
 works 'failures' results show --failed --store a.db
 check 'are told' has "$output" 'out_of_bounds'
+# A simulator that does not run says nothing of a text: once it runs, the same store asks it.
+real=$(command -v oclgrind)
+cat >half <<END
+#!/bin/sh
+[ "\$1" = --version ] && exec "$real" --version
+exit 1
+END
+chmod +x half
+KERNWRIGHT_OCLGRIND=$PWD/half
+export KERNWRIGHT_OCLGRIND
+tuned 'with a broken simulator' --store d.db
+check 'it says so' has "$errors" 'Oclgrind does not run here'
+unset KERNWRIGHT_OCLGRIND
+tuned 'and with a mended one' --store d.db
+check 'it is asked' matches "$output" '"result":.*"FAULT":false.*"deep_check":"passed"'
 tuned 'all' --store b.db --deep-check
 check 'the right one wins there too' matches "$output" '"result":.*"FAULT":false'
 check 'it failed in the search' matches "$output" '"FAULT":true.*"out_of_bounds".*"purpose":"search"'

@@ -263,8 +263,9 @@ static void does_not_run(void **state)
     variant *v = variant_of(s, RIGHT);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(oclgrind_check(g, v, &s->source, &verdict, &r, &err), KW_OK);
-        assert_int_equal(verdict, OCLGRIND_NOT_CHECKED);
+        assert_int_equal(verdict, OCLGRIND_ABSENT);
         assert_non_null(strstr(r.detail, "does not run here"));
+        assert_non_null(strstr(r.detail, "worker --stdio")); /* the whole message */
         job_record_clear(&r);
     }
     variant_free(v);

@@ -397,6 +397,31 @@ static void models_find_the_best(void **state)
     drop_space(s, &p);
 }
 
+/* Thousands of failures, more than there are candidates at a time: the model still has something to say. */
+static void models_go_on_through_failures(void **state)
+{
+    static const problem_param params[] = {{"a", "list(range(50))"}, {"b", "list(range(52))"}};
+    static const char *const names[] = {"auto", "bayes"};
+    (void)state;
+    problem p;
+    kw_error err;
+    space *s = NULL;
+    if (problem_make(params, 2, NULL, 0, &p, &err) != KW_OK || space_new(&p.def, 0, &s, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < 2; i++) {
+        const strategy_ops *ops = strategy_find(names[i], NULL);
+        const strategy_options o = {.seed = 1, .budget = 2600};
+        void *own = ops->start(s, &o);
+        for (uint32_t n = 0; n < 2450; n++) {
+            uint32_t config[2];
+            assert_true(ops->ask(own, config));
+            ops->tell(own, config, n < 10, 1000 + n);
+        }
+        ops->stop(own);
+    }
+    drop_space(s, &p);
+}
+
 static void unknown_name_suggests(void **state)
 {
     (void)state;
@@ -423,6 +448,7 @@ int main(void)
         cmocka_unit_test(shuffle_is_a_permutation),
         cmocka_unit_test(guided_ones_beat_random),
         cmocka_unit_test(models_find_the_best),
+        cmocka_unit_test(models_go_on_through_failures),
         cmocka_unit_test(unknown_name_suggests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

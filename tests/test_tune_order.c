@@ -78,7 +78,7 @@ static void test_turns(void **state)
     for (uint64_t seed = 0; seed < 20; seed++) {
         arms a;
         turns ts;
-        turn *open[ASKED];
+        turn *open[ASKED] = {NULL};
         size_t n_open = 0;
         assert_int_equal(arms_init(&a, templates, 1, &types, fake_limits(), &shape, &ops, 1, 100, &err), KW_OK);
         turns_start(&ts, DEPTH);

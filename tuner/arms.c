@@ -47,7 +47,8 @@ kw_code arms_init_within(arms *a, const template *const *templates, size_t n, co
     for (size_t i = 0; i < n; i++) {
         kw_error why;
         kw_error_clear(&why);
-        kw_code code = init_arm(&a->items[a->n], templates[i], types, limits, shape, ops, seed + i, budget, build, &why);
+        kw_code code =
+            init_arm(&a->items[a->n], templates[i], types, limits, shape, ops, seed + i, budget, build, &why);
         if (code == KW_OK) {
             a->n++;
         } else if (code == KW_FAILED) {

@@ -20,6 +20,7 @@
 #define FURTHER_SHAPES 3
 #define LARGER_OPERATIONS 5e7
 #define LARGER_ELEMENTS (1u << 21)
+#define LARGEST_TILE (1 << 20) /* no shape around a larger one is small */
 /* For a simulator. */
 #define DEEP_CASES 12
 #define DEEP_OPERATIONS 3e5
@@ -267,7 +268,7 @@ static void add_around_tiles(const case_source *s, const variant *v, const task_
     static const int64_t steps[] = {1, 2, 4, 8};
     for (int sign = 1; sign >= -1; sign -= 2) {
         bool found = false;
-        for (int64_t p = largest_parameter(v, INT64_MAX); p > 1 && !found; p = largest_parameter(v, p)) {
+        for (int64_t p = largest_parameter(v, LARGEST_TILE); p > 1 && !found; p = largest_parameter(v, p)) {
             for (size_t i = 0; i < sizeof steps / sizeof *steps && !found; i++) {
                 task_shape shape;
                 if (p + sign * steps[i] < 1)
@@ -305,7 +306,8 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
     return cases_target_only(s, v, target, cases, n, err);
 }
 
-/* One shape that is larger than the others: more groups than a device has units, offsets that small ones do not reach. */
+/* One shape that is larger than the others: more groups than a device has units, offsets that small ones do not
+ * reach. */
 static void add_larger(const case_source *s, const variant *v, job_case *cases, size_t *n)
 {
     for (uint64_t draw = 0; draw < RANDOM_TRIES; draw++) {

@@ -25,13 +25,14 @@ kw_code case_source_init(case_source *s, const task *t, const task_types *types,
                          const variant *trusted, uint64_t seed, kw_error *err);
 void case_source_clear(case_source *s);
 
-/* Smoke shape, hidden shapes, two shapes around the variant's tiles, and last the target. Hidden shapes are the same for all candidates of a run that can take
- * them, so that a worker computes each reference once. Writes at most JOB_MAX_CASES. An error means that the plan for
- * the target cannot be made: the candidate is rejected. */
+/* Smoke shape, hidden shapes, two shapes around the variant's tiles, and last the target. Hidden shapes are the same
+ * for all candidates of a run that can take them, so that a worker computes each reference once. Writes at most
+ * JOB_MAX_CASES. An error means that the plan for the target cannot be made: the candidate is rejected. */
 kw_code cases_for_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n,
                          kw_error *err);
-/* Every edge shape the variant takes and 20 random ones, then two around its tiles and a larger one; `complete` tells whether that many random ones were found and
- * no dim is a constant: what "verified: general" needs. */
+/* Every edge shape the variant takes and 20 random ones, then two around its tiles and a larger one; `complete` tells
+ * whether that many random ones were found, all edge shapes had room, and no dim is a constant: what "verified:
+ * general" needs. */
 kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete,
                       kw_error *err);
 /* A large target on whole numbers that add up exactly, if v takes it: the error bound of a long sum would let a kernel

@@ -366,11 +366,6 @@ const dispatch_report *dispatch_device_report(const dispatch *d, size_t number)
     return &d->choice.devices[number].report;
 }
 
-const cost_table *dispatch_device_costs(const dispatch *d, size_t number)
-{
-    return d->choice.devices[number].has_tree ? &d->choice.devices[number].costs : NULL;
-}
-
 const header_model *dispatch_model(const dispatch *d)
 {
     return &d->model;

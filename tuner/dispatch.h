@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "codegen/header.h"
-#include "tuner/costs.h"
 #include "tuner/store.h"
 
 typedef struct dispatch dispatch; /* owns variants, rows, strings of the model */
@@ -51,8 +50,6 @@ kw_code dispatch_build(store *s, const task *t, const task_types *types, const d
                        kw_error *err);
 /* Of the model's devices, in their order. */
 const dispatch_report *dispatch_device_report(const dispatch *d, size_t number);
-/* The times that a device's tree rests on; NULL if it has none. */
-const cost_table *dispatch_device_costs(const dispatch *d, size_t number);
 const header_model *dispatch_model(const dispatch *d);
 void dispatch_free(dispatch *d); /* NULL is fine */
 

@@ -65,7 +65,7 @@ static int by_value(const void *a, const void *b)
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     char *x_end, *y_end;
     double p = strtod(x, &x_end), q = strtod(y, &y_end);
-    bool x_number = *x && !*x_end, y_number = *y && !*y_end;
+    bool x_number = *x && !*x_end && isfinite(p), y_number = *y && !*y_end && isfinite(q);
     if (x_number != y_number)
         return x_number ? -1 : 1;
     if (x_number && p != q)

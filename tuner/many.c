@@ -1,25 +1,11 @@
-#include "tuner/many.h"
+/* The model of many shapes: what it knows, and how it learns. */
+#include "tuner/many_internal.h"
 
-#include "base/counter_rng.h"
 #include "base/mem.h"
 
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The covariance of two pairs (s, c), (s', c'), in units of the variance that the data have:
- *
- *     (LOCAL S + GLOBAL) C + (LOCAL_OWN S + GLOBAL_OWN) [c = c'] + LEVEL (S_near + [s = s'])
- *
- * S, S_near: exp(-d^2 / 2 l^2), d the distance of log2 dims, l the kernel's or LEVEL_LENGTH; C: exp(-D / length), D
- * the number of different parameters, neighbouring values counting half. */
-typedef struct kernel {
-    double shape_length, config_length;
-    double local, global, local_own, global_own;
-    double noise; /* variance of a time, and of what the model cannot say */
-} kernel;
 
 /* The one of the largest likelihood is used; asked when the observations have doubled. The first one until then. */
 static const kernel kernels[] = {
@@ -29,56 +15,12 @@ static const kernel kernels[] = {
 };
 #define N_KERNELS (sizeof kernels / sizeof *kernels)
 
-#define LEVEL 4.0
 #define LEVEL_LENGTH 2.0
 #define FIRST_CHOICE 48 /* observations; then twice as many, and so on */
 #define LAST_CHOICE 1000
 #define MAX_OBSERVED 6000 /* later ones are not learnt from */
 #define SCALE_BEFORE 0.2  /* variance of log times in units of the covariance, before there are any: as if */
 #define SCALE_WEIGHT 4    /* so many had shown it */
-
-typedef struct known_config {
-    int family;
-    size_t n;
-    double *features;
-    bool forgotten;
-    float *apart; /* D to every configuration before it, and itself; infinite: another family */
-    float *near;  /* C likewise */
-} known_config;
-
-/* A pair of shape and configuration. */
-typedef enum pair_state { PAIR_NOT_ALLOWED, PAIR_FREE, PAIR_OUT, PAIR_OK, PAIR_FAILED } pair_state;
-
-typedef struct shape_state {
-    unsigned char *pairs; /* pair_state of each configuration */
-    double *log_time;
-    size_t n, best; /* evaluations, those that are out included; best: SIZE_MAX */
-} shape_state;
-
-typedef struct pick {
-    double gain;
-    size_t shape, config;
-} pick;
-
-struct many {
-    size_t n_shapes;
-    double *weights;              /* NULL: all alike */
-    double *apart, *alike, *near; /* d^2, S and S_near: n_shapes^2 */
-    kernel k;
-    double prior; /* variance of a pair less that of its level */
-    size_t next_choice;
-    shape_state *shapes;
-    known_config *configs;
-    size_t n_configs, capacity, pairs_capacity;
-    uint64_t seed, draws;
-    /* The model: observations, the factor of their covariance by rows, and the weights that predict. */
-    size_t *of_shape, *of_config;
-    double *y, *factor, *alpha, *work;
-    size_t n, n_capacity;
-    double mean, scale;
-    pick *picks; /* the best of each shape, largest gain first; taken from the front */
-    size_t n_picks, next_pick;
-};
 
 static double covariance(const many *m, size_t s, size_t c, size_t s2, size_t c2)
 {
@@ -334,14 +276,14 @@ static void choose_kernel(many *m)
     m->next_choice = 2 * m->n <= LAST_CHOICE ? 2 * m->n : SIZE_MAX;
 }
 
-/* alpha = K^-1 (y - mean). */
-static void solve(many *m)
+void many_solve(many *m)
 {
     if (m->n >= m->next_choice)
         choose_kernel(m);
     fit(m);
     const size_t n = m->n;
-    memcpy(m->alpha, m->work, n * sizeof *m->alpha);
+    if (n > 0)
+        memcpy(m->alpha, m->work, n * sizeof *m->alpha);
     for (size_t i = n; i-- > 0;) {
         const double *row = row_of(m, i);
         m->alpha[i] /= row[i];
@@ -383,176 +325,4 @@ void many_tell(many *m, size_t shape, size_t config_index, bool ok, double time_
             observe(m, shape, config_index, y);
     }
     find_best(m, s);
-}
-
-/* ---- asking ---- */
-
-/* What one shape sees of the observations, gathered by configuration. */
-typedef struct view {
-    float *pull, *own;      /* sums of alpha: of what configurations share, of each alone */
-    float *most, *most_own; /* covariance with the most similar evaluation, in the same parts */
-    double level;           /* of this shape, the same for all configurations */
-    bool *observed;
-} view;
-
-static void look(const many *m, size_t shape, view *v)
-{
-    memset(v->pull, 0, m->n_configs * sizeof *v->pull);
-    memset(v->own, 0, m->n_configs * sizeof *v->own);
-    memset(v->most, 0, m->n_configs * sizeof *v->most);
-    memset(v->most_own, 0, m->n_configs * sizeof *v->most_own);
-    memset(v->observed, 0, m->n_configs * sizeof *v->observed);
-    v->level = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        const size_t s = m->of_shape[i], c = m->of_config[i];
-        const double alike = m->alike[shape * m->n_shapes + s];
-        const float shared = (float)(m->k.local * alike + m->k.global);
-        const float own = (float)(m->k.local_own * alike + m->k.global_own);
-        v->pull[c] += shared * (float)m->alpha[i];
-        v->own[c] += own * (float)m->alpha[i];
-        v->most[c] = shared > v->most[c] ? shared : v->most[c];
-        v->most_own[c] = own > v->most_own[c] ? own : v->most_own[c];
-        v->observed[c] = true;
-        v->level += LEVEL * (m->near[shape * m->n_shapes + s] + (s == shape)) * m->alpha[i];
-    }
-}
-
-static void predict(const many *m, const view *v, size_t c, double *mean, double *deviation)
-{
-    double sum = v->own[c];
-    float most = v->observed[c] ? v->most[c] + v->most_own[c] : 0;
-    for (size_t i = 0; i < m->n_configs; i++) {
-        if (!v->observed[i])
-            continue;
-        const float near = i < c ? m->configs[c].near[i] : m->configs[i].near[c];
-        const float k = near * v->most[i];
-        sum += near * v->pull[i];
-        most = k > most ? k : most;
-    }
-    const double r = most / m->prior;
-    *mean = m->mean + v->level + sum;
-    *deviation = sqrt(m->scale * (m->prior * fmax(0, 1 - r * r) + m->k.noise));
-}
-
-static double expected_improvement(double best, double mean, double deviation)
-{
-    double z = (best - mean) / deviation;
-    return (best - mean) * gsl_cdf_ugaussian_P(z) + deviation * gsl_ran_ugaussian_pdf(z);
-}
-
-/* The best that is free on this shape. */
-static pick pick_of_shape(const many *m, size_t shape, view *v)
-{
-    const shape_state *s = &m->shapes[shape];
-    pick best = {-1, shape, SIZE_MAX};
-    look(m, shape, v);
-    for (size_t c = 0; c < m->n_configs; c++) {
-        double mean, deviation;
-        if (s->pairs[c] != PAIR_FREE)
-            continue;
-        predict(m, v, c, &mean, &deviation);
-        double least = s->best == SIZE_MAX ? m->mean + v->level : s->log_time[s->best];
-        double gain = expected_improvement(least, mean, deviation);
-        if (gain > best.gain)
-            best = (pick){gain, shape, c};
-    }
-    if (best.config != SIZE_MAX && m->weights && s->best != SIZE_MAX)
-        best.gain *= m->weights[shape] * exp(s->log_time[s->best]); /* a share of the time, as time */
-    return best;
-}
-
-static int by_gain(const void *a, const void *b)
-{
-    const pick *x = a, *y = b;
-    if (x->gain != y->gain)
-        return x->gain > y->gain ? -1 : 1;
-    return (x->shape > y->shape) - (x->shape < y->shape);
-}
-
-/* One pick per shape. The better half is used before the model is asked again. */
-static void refresh(many *m)
-{
-    const size_t n = m->n_configs + 1;
-    view v = {.pull = mem_alloc(n * sizeof *v.pull),
-              .own = mem_alloc(n * sizeof *v.own),
-              .most = mem_alloc(n * sizeof *v.most),
-              .most_own = mem_alloc(n * sizeof *v.most_own),
-              .observed = mem_alloc(n * sizeof *v.observed)};
-    solve(m);
-    m->n_picks = m->next_pick = 0;
-    for (size_t i = 0; i < m->n_shapes; i++) {
-        pick p = pick_of_shape(m, i, &v);
-        if (p.config != SIZE_MAX)
-            m->picks[m->n_picks++] = p;
-    }
-    qsort(m->picks, m->n_picks, sizeof *m->picks, by_gain);
-    m->n_picks = (m->n_picks + 1) / 2;
-    free(v.pull);
-    free(v.own);
-    free(v.most);
-    free(v.most_own);
-    free(v.observed);
-}
-
-/* Any that is free; SIZE_MAX when there is none. */
-static size_t draw(many *m, const shape_state *s)
-{
-    size_t n = 0, found = SIZE_MAX;
-    for (size_t c = 0; c < m->n_configs; c++) /* each of n with probability 1/n */
-        if (s->pairs[c] == PAIR_FREE && counter_rng_u64(m->seed, 77, m->draws++) % ++n == 0)
-            found = c;
-    return found;
-}
-
-static bool take(many *m, size_t shape, size_t config_index, size_t *s, size_t *c)
-{
-    many_claim(m, shape, config_index);
-    *s = shape;
-    *c = config_index;
-    return true;
-}
-
-/* The first pick that still holds; NULL when none does. */
-static const pick *next_pick(many *m)
-{
-    for (int fresh = 0; fresh < 2; fresh++) {
-        for (; m->next_pick < m->n_picks; m->next_pick++) {
-            const pick *p = &m->picks[m->next_pick];
-            if (m->shapes[p->shape].pairs[p->config] == PAIR_FREE)
-                return p;
-        }
-        if (fresh == 0)
-            refresh(m);
-    }
-    return NULL;
-}
-
-bool many_ask(many *m, size_t start, size_t *shape, size_t *config_index)
-{
-    for (size_t round = 0; round < start; round++)
-        for (size_t i = 0; i < m->n_shapes; i++) {
-            size_t c = m->shapes[i].n == round ? draw(m, &m->shapes[i]) : SIZE_MAX;
-            if (c != SIZE_MAX)
-                return take(m, i, c, shape, config_index);
-        }
-    const pick *p = next_pick(m);
-    if (!p)
-        return false;
-    m->next_pick++;
-    return take(m, p->shape, p->config, shape, config_index);
-}
-
-size_t many_next_shape(many *m, size_t start)
-{
-    size_t least = 0;
-    for (size_t i = 1; i < m->n_shapes; i++)
-        if (m->shapes[i].n < m->shapes[least].n)
-            least = i;
-    if (m->shapes[least].n < start)
-        return least;
-    const pick *p = next_pick(m);
-    if (!p)
-        return least;
-    m->next_pick++; /* the next one is for another shape */
-    return p->shape;
 }

@@ -3,9 +3,9 @@
  * One model for all shapes: a Gaussian process over (logarithms of the dims, configuration) that predicts log time (C.
  * E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, chapter 2). Its covariance is a
  * sum: what a shape does to all configurations, what a configuration does on all shapes, and what it does on shapes
- * like this one, by a squared exponential of the distance of shapes and an exponential of the number of parameters
- * that differ; see many.c. The pair with the largest expected improvement on its shape's best is next (J. Mockus; D.
- * R. Jones, M. Schonlau, W. J. Welch, "Efficient global optimization", 1998), several shapes at a time. The standard
+ * like this one, by a squared exponential of the distance of shapes and an exponential of the number of parameters that
+ * differ; see many_internal.h. The pair with the largest expected improvement on its shape's best is next (J. Mockus;
+ * D. R. Jones, M. Schonlau, W. J. Welch, "Efficient global optimization", 1998), several shapes at a time. The standard
  * deviation in it is not the exact one but that of the most similar evaluation alone, which takes no triangular solve
  * for each pair.
  *

@@ -3,43 +3,23 @@
 
 #include "base/counter_rng.h"
 #include "base/mem.h"
+#include "tuner/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_BELOW_NS 60000 /* as in the search of one shape */
-#define DRAWS 1000           /* tries for one new configuration */
+#define DRAWS 1000 /* tries for one new configuration */
 #define ASKS 50
 
 /* ---- columns ---- */
 
-static char *json_of(const template *p, const uint32_t *config)
-{
-    json *j = template_config_to_json(p, config);
-    strb text = STRB_INIT;
-    json_print(j, &text);
-    json_free(j);
-    return strb_take(&text);
-}
-
 /* No size is a constant: one text serves all shapes. */
-static void generalise(const template *p, const task *t, uint32_t *config)
-{
-    for (size_t d = 0; d < t->n_dims; d++) {
-        int param = p->specialize[d];
-        const template_param *q = param >= 0 ? &p->params[param] : NULL;
-        for (uint32_t i = 0; q && i < q->n_values; i++)
-            if (q->values[i].kind == VALUE_BOOL && !q->values[i].as.boolean)
-                config[param] = i;
-    }
-}
-
-static bool is_general(const template *p, const task *t, const uint32_t *config)
+static bool is_general(const template *p, const uint32_t *config)
 {
     uint32_t *other = mem_alloc((p->n_params + 1) * sizeof *other);
     memcpy(other, config, p->n_params * sizeof *other);
-    generalise(p, t, other);
+    template_specialize(p, false, other);
     bool same = memcmp(other, config, p->n_params * sizeof *other) == 0;
     free(other);
     return same;
@@ -84,7 +64,7 @@ void matrix_clear_columns(matrix *m)
 static column *add_column(matrix *m, const uint32_t *config)
 {
     const size_t n = m->o->n_shapes;
-    char *config_json = json_of(m->p, config);
+    char *config_json = template_config_text(m->p, config);
     if (find_column(m, config_json)) {
         free(config_json);
         return NULL;
@@ -118,31 +98,24 @@ bool matrix_is_open(const matrix *m, const column *c, size_t shape)
     return !c->failed && (x->state == CELL_OPEN || (x->state == CELL_OK && m->shapes[shape].batch && !x->batch));
 }
 
-bool matrix_is_fatal(outcome o)
-{
-    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-           o == OUTCOME_INPUT_MODIFIED || o == OUTCOME_COMPILE_ERROR || o == OUTCOME_DOES_NOT_FIT ||
-           o == OUTCOME_EXPAND_ERROR;
-}
-
 void matrix_note(matrix *m, column *c, size_t shape, const measurement *row)
 {
     matrix_shape *s = &m->shapes[shape];
     cell *x = &c->cells[shape];
     if (row->outcome != OUTCOME_OK) {
-        c->failed = c->failed || matrix_is_fatal(row->outcome);
+        c->failed = c->failed || outcome_is_final(row->outcome);
         x->state = CELL_FAILED;
         return;
     }
     c->any_ok = true;
     c->general = c->general || row->verified == VERIFIED_GENERAL;
-    bool batch = row->method && strcmp(row->method, timing_method_name(TIMING_BATCH)) == 0;
+    bool batch = rows_is_batch(row);
     if (x->state == CELL_FAILED || row->time.n == 0 || (x->state == CELL_OK && x->batch && !batch))
         return;
     x->state = CELL_OK;
     x->batch = batch;
     x->ns = row->time.median;
-    s->batch = s->batch || x->ns < BATCH_BELOW_NS;
+    s->batch = s->batch || x->ns < TIMING_BATCH_BELOW_NS;
     if (x->ns < s->best_ns)
         s->best_ns = x->ns;
 }
@@ -163,7 +136,7 @@ static bool reuse_row(const measurement *row, void *cookie)
     if (!c) {
         kw_error ignored;
         json *j = row->config ? json_parse(row->config, strlen(row->config), "store", 1, 1, &ignored) : NULL;
-        if (j && template_config_from_json(m->p, j, r->config, &ignored) == KW_OK && is_general(m->p, m->t, r->config))
+        if (j && template_config_from_json(m->p, j, r->config, &ignored) == KW_OK && is_general(m->p, r->config))
             c = add_column(m, r->config);
         json_free(j);
     }
@@ -232,7 +205,7 @@ static column *draw_column(matrix *m, uint32_t *config)
         if (!s)
             continue;
         space_sample(s, draw64, &d, config);
-        generalise(m->p, m->t, config);
+        template_specialize(m->p, false, config);
         column *c = space_contains(s, config) ? add_column(m, config) : NULL;
         if (c)
             return c;
@@ -278,7 +251,7 @@ static column *propose_column(matrix *m, uint32_t *config)
         }
         if (!strategy_ask(s->strategy, config))
             continue;
-        generalise(m->p, m->t, config);
+        template_specialize(m->p, false, config);
         column *c = space_contains(s->space, config) ? add_column(m, config) : NULL;
         if (!c)
             continue;
@@ -294,7 +267,7 @@ column *matrix_new_column(matrix *m)
         return NULL;
     uint32_t *config = mem_calloc(m->p->n_params + 1, sizeof *config);
     template_default(m->p, config);
-    generalise(m->p, m->t, config);
+    template_specialize(m->p, false, config);
     column *c = m->n_columns == 0 ? add_column(m, config) : NULL;
     if (!c)
         c = m->n_columns < (m->o->n_configs + 1) / 2 ? draw_column(m, config) : propose_column(m, config);

@@ -66,8 +66,6 @@ void matrix_tell(matrix *m, const column *c, size_t shape);
 
 /* Is there something to be measured in this cell, as things are known now? */
 bool matrix_is_open(const matrix *m, const column *c, size_t shape);
-/* Failures that say all of a configuration, whatever the shape. */
-bool matrix_is_fatal(outcome o);
 /* A row, measured now or earlier. */
 void matrix_note(matrix *m, column *c, size_t shape, const measurement *row);
 

@@ -259,6 +259,13 @@ static void use_new_prior(model_search *x)
     x->best_at = SIZE_MAX;
 }
 
+/* What the model says of the candidates. */
+static void predict(model_search *x)
+{
+    model_weigh_failures(x);
+    gp_predict(x->gp, x->mu, x->variance);
+}
+
 static void update(model_search *x)
 {
     if (x->prior_changed)
@@ -280,8 +287,7 @@ static void update(model_search *x)
         x->best_at = x->seen.best;
     }
     grow_model(x);
-    model_weigh_failures(x);
-    gp_predict(x->gp, x->mu, x->variance);
+    predict(x);
 }
 
 /* What was measured of the best, on the scale of the model plus what is known from elsewhere. */
@@ -320,6 +326,11 @@ static size_t choose_best(model_search *x)
 static bool propose_candidate(model_search *x, uint32_t *config)
 {
     size_t best = choose_best(x);
+    if (best == SIZE_MAX) { /* all of them were proposed, and no success since that made others candidates */
+        model_new_pool(x);
+        predict(x);
+        best = choose_best(x);
+    }
     if (best == SIZE_MAX)
         return false;
     memcpy(config, x->pool + best * x->seen.n_params, x->seen.n_params * sizeof *config);

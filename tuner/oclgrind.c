@@ -26,7 +26,7 @@ struct oclgrind {
     int64_t deep_ms;
     evaluator *e;
     int64_t local_bytes, max_group; /* that it was started with */
-    char broken[256];               /* why it cannot be started; "" */
+    char *broken;                   /* why it cannot be started; NULL: it can, or was not tried */
 };
 
 /* ---- the program ---- */
@@ -94,6 +94,7 @@ void oclgrind_free(oclgrind *g)
     evaluator_close(g->e);
     strb_clear(&g->version);
     free(g->path);
+    free(g->broken);
     free(g);
 }
 
@@ -174,17 +175,17 @@ static kw_code start(oclgrind *g, const device_limits *limits, kw_error *err)
  * dies itself does not. */
 static oclgrind_verdict verdict_of(outcome o)
 {
-    const bool seen = o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-                      o == OUTCOME_INPUT_MODIFIED;
-    return o == OUTCOME_OK ? OCLGRIND_PASSED : seen ? OCLGRIND_FAILED : OCLGRIND_NOT_CHECKED;
+    return o == OUTCOME_OK ? OCLGRIND_PASSED : outcome_is_wrong(o) ? OCLGRIND_FAILED : OCLGRIND_NOT_CHECKED;
 }
 
-static void not_checked(job_record *r, const char *why)
+static kw_code absent(const oclgrind *g, oclgrind_verdict *verdict, job_record *r)
 {
+    *verdict = OCLGRIND_ABSENT;
     memset(r, 0, sizeof *r);
     r->outcome = OUTCOME_REJECTED;
     r->registers = r->spill_bytes = r->local_bytes = -1;
-    r->detail = mem_strdup(why);
+    r->detail = mem_strdup(g->broken);
+    return KW_OK;
 }
 
 static kw_code simulate(oclgrind *g, const variant *v, const case_source *cases, job_record *record, kw_error *err)
@@ -208,19 +209,18 @@ kw_code oclgrind_check(oclgrind *g, const variant *v, const case_source *cases, 
 {
     *verdict = OCLGRIND_NOT_CHECKED;
     memset(record, 0, sizeof *record);
-    if (g->broken[0]) {
-        not_checked(record, g->broken);
-        return KW_OK;
-    }
+    if (g->broken)
+        return absent(g, verdict, record);
     kw_code code = start(g, cases->limits, err);
     if (code == KW_OK)
         code = simulate(g, v, cases, record, err);
     if (code == KW_ENVIRONMENT) { /* it is a second opinion: without it the first one stands */
-        snprintf(g->broken, sizeof g->broken, "Oclgrind does not run here: %.200s", err->message);
+        strb why = STRB_INIT;
+        strb_printf(&why, "Oclgrind does not run here: %s", err->message);
+        g->broken = strb_take(&why);
         evaluator_close(g->e);
         g->e = NULL;
-        not_checked(record, g->broken);
-        return KW_OK;
+        return absent(g, verdict, record);
     }
     if (code != KW_OK)
         return code;

@@ -19,8 +19,9 @@ typedef struct oclgrind oclgrind;
 
 typedef enum oclgrind_verdict {
     OCLGRIND_PASSED,
-    OCLGRIND_FAILED,     /* the record says what is wrong */
-    OCLGRIND_NOT_CHECKED /* the simulator cannot run it, or not in time: nothing is said against it */
+    OCLGRIND_FAILED,      /* the record says what is wrong */
+    OCLGRIND_NOT_CHECKED, /* the simulator cannot run it, or not in time: nothing is said against it */
+    OCLGRIND_ABSENT       /* the simulator itself does not run here: nothing is said of any variant */
 } oclgrind_verdict;
 
 /* Where the program `oclgrind` is: $KERNWRIGHT_OCLGRIND, else in $PATH. NULL: nowhere. Caller frees. */

@@ -41,6 +41,17 @@ bool outcome_from_name(const char *name, outcome *out)
     return false;
 }
 
+bool outcome_is_wrong(outcome o)
+{
+    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
+           o == OUTCOME_INPUT_MODIFIED;
+}
+
+bool outcome_is_final(outcome o)
+{
+    return outcome_is_wrong(o) || o == OUTCOME_COMPILE_ERROR || o == OUTCOME_DOES_NOT_FIT || o == OUTCOME_EXPAND_ERROR;
+}
+
 const char *stage_name(stage s)
 {
     return (unsigned)s < STAGE_COUNT ? stage_names[s] : "unknown";

@@ -23,6 +23,10 @@ typedef enum outcome {
 
 const char *outcome_name(outcome o); /* "ok", "rejected", "expand_error", ... */
 bool outcome_from_name(const char *name, outcome *out);
+/* The kernel ran and did what it must not do, in its results or elsewhere. */
+bool outcome_is_wrong(outcome o);
+/* Wrong, or never to be launched on this device: other shapes need not be tried. */
+bool outcome_is_final(outcome o);
 
 typedef enum stage {
     STAGE_EXPAND,

@@ -19,7 +19,8 @@ typedef struct portfolio {
  * best of them. Greedy, the best one first, which is within 1 - 1/e of the optimum since the gain is submodular (G. L.
  * Nemhauser, L. A. Wolsey, M. L. Fisher, An analysis of approximations for maximizing submodular set functions, 1978);
  * after each addition single members are exchanged as long as that helps, and where there are at most PORTFOLIO_EXACT
- * sets of that size all are tried. `used` (NULL: all) says which shapes count. Fewer than k where one more gains nothing. */
+ * sets of that size all are tried. `used` (NULL: all) says which shapes count. Fewer than k where one more gains
+ * nothing. */
 #define PORTFOLIO_EXACT 3000
 void portfolio_choose(const cost_table *m, size_t k, const bool *used, portfolio *out);
 

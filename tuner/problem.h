@@ -20,9 +20,9 @@ typedef struct problem {
     space_constraint *constraints;
 } problem;
 
-/* The file may be gzipped. Errors are KW_BAD_INPUT and name file, line and column; on failure *out is empty. Unlike in templates a parameter's
- * name may be any text: what is no name of the expression language (it holds a space, or is a word such as `in`) can
- * only not be used in conditions. `file` serves messages. */
+/* The file may be gzipped. Errors are KW_BAD_INPUT and name file, line and column; on failure *out is empty. Unlike in
+ * templates a parameter's name may be any text: what is no name of the expression language (it holds a space, or is a
+ * word such as `in`) can only not be used in conditions. `file` serves messages. */
 kw_code problem_load(const char *path, problem *out, kw_error *err);
 kw_code problem_parse(const char *text, size_t length, const char *file, problem *out, kw_error *err);
 void problem_clear(problem *p);

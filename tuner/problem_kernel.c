@@ -1,6 +1,7 @@
 #include "tuner/problem_kernel.h"
 
 #include "base/fs.h"
+#include "codegen/locate.h"
 #include "tuner/recorded_internal.h"
 
 #include <ctype.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define MAX_SIZES 8 /* of the problem */
+#define MAX_NAME 64
 
 typedef struct maker {
     const char *path;
@@ -132,8 +134,10 @@ static kw_code add_tensor(maker *m, const json *arg, const char *name, int type)
     kw_code code = read_count(m, json_get(arg, "Size"), name, &n);
     if (code != KW_OK)
         return code;
+    if (__builtin_mul_overflow(n, (int64_t)types[type].width, &n))
+        return refuse(m, "\"Size\" is too large:", name);
     json *j = json_new_object(), *shape = json_new_array();
-    json_append(shape, json_new_int(n * types[type].width));
+    json_append(shape, json_new_int(n));
     json_set_string(j, "name", name);
     json_set_string(j, "type", types[type].type);
     json_set(j, "shape", shape);
@@ -205,13 +209,19 @@ static kw_code read_arguments(maker *m)
 
 /* ---- the two texts ---- */
 
+/* A benchmark may be called anything ("2D convolution", "step"); a task's name is one of C. */
 static char *name_of(const maker *m)
 {
-    char *name = mem_strdup(m->problem.name[0] ? m->problem.name : "problem");
+    char name[MAX_NAME];
+    snprintf(name, sizeof name, "%s", m->problem.name);
     for (char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c))
             *c = '_';
-    return name;
+    if (locate_is_name(name))
+        return mem_strdup(name);
+    strb longer = STRB_INIT;
+    strb_printf(&longer, "problem%s%.40s", name[0] ? "_" : "", name);
+    return strb_take(&longer);
 }
 
 /* The dims have one value each: the problem's. */

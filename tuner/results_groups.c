@@ -77,12 +77,6 @@ static void mark_counting(const loader *l, bool *counts)
 
 /* ---- what holds for a variant on all shapes of a device ---- */
 
-static bool is_wrong(outcome o)
-{
-    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-           o == OUTCOME_INPUT_MODIFIED;
-}
-
 static void add_key(key_set *s, const char *task_hash, const char *device_key, const char *source_hash)
 {
     strb key = STRB_INIT;
@@ -202,7 +196,7 @@ static void pool_rows(loader *l, results_group *g, const bool *counts)
         if (!counts[i])
             continue;
         ledger_add(&g->ledger, m);
-        if (is_wrong(m->outcome))
+        if (outcome_is_wrong(m->outcome))
             add_key(&l->wrong, m->task_hash, m->device_key, m->source_hash);
         if (m->verified == VERIFIED_GENERAL)
             add_key(&l->general, m->task_hash, m->device_key, m->source_hash);

@@ -153,3 +153,8 @@ measurement rows_make(const rows *r, const variant *v, char *config, const job_r
     m.tool_version = lend(KERNWRIGHT_VERSION);
     return m;
 }
+
+bool rows_is_batch(const measurement *m)
+{
+    return m->method && strcmp(m->method, timing_method_name(TIMING_BATCH)) == 0;
+}

@@ -29,5 +29,7 @@ store_query rows_query(const rows *r);
 /* A row that borrows from r, v and record; `date` is a buffer that must live as long. */
 measurement rows_make(const rows *r, const variant *v, char *config, const job_record *record, verified verified,
                       char date[21]);
+/* Was this timed in batches? */
+bool rows_is_batch(const measurement *m);
 
 #endif

@@ -65,7 +65,8 @@ kw_code space_new(const space_def *def, const space_limits *limits, space **out,
 void space_free(space *s);
 
 /* The space of a template for one shape and device: constraints and requires together. limits NULL: unlimited device
- * is not allowed; pass limits. shape NULL: requires are left out. `build`: as `limits` of space_new. Keeps its own copies; `p` must outlive it. */
+ * is not allowed; pass limits. shape NULL: requires are left out. `build`: as `limits` of space_new. Keeps its own
+ * copies; `p` must outlive it. */
 kw_code space_of_template(const template *p, const task_types *types, const device_limits *limits,
                           const task_shape *shape, space **out, kw_error *err);
 kw_code space_of_template_within(const template *p, const task_types *types, const device_limits *limits,

@@ -1,5 +1,5 @@
-/* Neighbours all of whose parameters differ by at most 1: the part of the space around a configuration is a small space.
- */
+/* Neighbours all of whose parameters differ by at most 1: the part of the space around a configuration is a small
+ * space. */
 #include "tuner/space_build.h"
 
 #include "base/mem.h"

@@ -21,8 +21,8 @@ void space_config_print(const space *s, const uint32_t *config, strb *out);
 
 #define SPACE_OPEN UINT32_MAX /* a parameter that a reader of "A=1,B=2" was told nothing of */
 
-/* Reads "A=1,B=2"; parameters that are not named are SPACE_OPEN. Unknown names and values that are not listed are errors
- * that say what there is. */
+/* Reads "A=1,B=2"; parameters that are not named are SPACE_OPEN. Unknown names and values that are not listed are
+ * errors that say what there is. */
 kw_code space_config_read(const space *s, const char *text, uint32_t *config, kw_error *err);
 
 /* Both ways of saying why: the constraints, or for a space from a list, that it is not listed.

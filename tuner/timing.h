@@ -15,6 +15,8 @@
 
 #define TIMING_MAX_SETS 64
 #define TIMING_MIN_SAMPLES 5
+/* Events hold some microseconds of launch overhead: a shape whose best candidate is below this is timed in batches. */
+#define TIMING_BATCH_BELOW_NS 60000
 
 typedef struct timing_rig {
     device *device;

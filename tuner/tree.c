@@ -89,7 +89,7 @@ static void sort_by(grower *g, size_t first, size_t n, size_t feature)
 /* At least `low` and below `high`. */
 static int32_t middle(int32_t low, int32_t high)
 {
-    return low + (high - low) / 2;
+    return (int32_t)(low + ((int64_t)high - low) / 2);
 }
 
 /* Tries all places of one feature. */

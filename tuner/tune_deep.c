@@ -85,8 +85,9 @@ kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t si
         const char *why = r.detail ? r.detail : outcome_name(r.outcome);
         snprintf(text, size, "not checked: %s: %.*s", outcome_name(r.outcome), (int)strcspn(why, "\n"), why);
         log_live_end();
-        log_info("%s was not simulated: %s", x->v->template_name, text + strlen("not checked: "));
-        keep(q, x->v, text);
+        log_info("%s was not simulated: %.*s", x->v->template_name, (int)strcspn(why, "\n"), why);
+        if (verdict != OCLGRIND_ABSENT) /* a simulator that does not run says nothing of this text */
+            keep(q, x->v, text);
     }
     job_record_clear(&r);
     return KW_OK;

@@ -1,335 +1,12 @@
 #include "tuner/tune_many.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "tuner/arms.h"
-#include "tuner/many.h"
-#include "tuner/rows.h"
+#include "tuner/tune_many_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HOPELESS 2.0 /* as in the search of one shape, and so is the next */
-#define BATCH_BELOW_NS 60000
-#define START 3 /* evaluations of a shape before the model chooses, beside the defaults */
-#define MAX_HINTS 64
-#define OWN_EVERY 4 /* one proposal in so many is of the shape's own strategy */
-
-/* One text, sizes as arguments. */
-typedef struct known {
-    const template *p;
-    uint32_t *config;
-    char *config_json;
-    variant *v;
-    bool is_kept;
-} known;
-
-typedef struct one_shape {
-    const task_shape *shape;
-    rows rows;
-    arms arms; /* none when nothing is valid here */
-    bool has_arms;
-    double best_ns;
-    bool batch;
-} one_shape;
-
-/* A pair in the evaluator. known: SIZE_MAX for a text of its own, with sizes as constants. */
-typedef struct flight {
-    candidate c;
-    size_t shape, known;
-    variant *special; /* owned; NULL: the known text */
-    char *special_json;
-    bool again;
-    struct flight *next;
-} flight;
-
-typedef struct together {
-    evaluator *e;
-    store *s;
-    const task *t;
-    const tune_options *o;
-    size_t n_shapes;
-    one_shape *shapes;
-    many *model;
-    known *known;
-    size_t n_known, capacity;
-    case_source cases;
-    variant *trusted;
-    flight *flying;
-    uint64_t n, limit; /* evaluations, those of the store included */
-    uint64_t asked;
-    int64_t start_ns;
-    double seconds;
-    uint32_t *config; /* scratch */
-    tune_many_result *out;
-} together;
-
-/* ---- texts ---- */
-
-static void set_constants(const template *p, const task *t, bool on, uint32_t *config)
-{
-    for (size_t d = 0; d < t->n_dims; d++) {
-        const int param = p->specialize[d];
-        for (uint32_t i = 0; param >= 0 && i < p->params[param].n_values; i++)
-            if (p->params[param].values[i].kind == VALUE_BOOL && p->params[param].values[i].as.boolean == on)
-                config[param] = i;
-    }
-}
-
-static char *json_of(const template *p, const uint32_t *config)
-{
-    json *j = template_config_to_json(p, config);
-    strb text = STRB_INIT;
-    json_print(j, &text);
-    json_free(j);
-    return strb_take(&text);
-}
-
-static void add_to_model(together *g, const known *k)
-{
-    double *features = mem_calloc(k->p->n_params + 1, sizeof *features);
-    int family = 0;
-    while (g->o->templates[family] != k->p)
-        family++;
-    for (size_t i = 0; i < k->p->n_params; i++)
-        features[i] = k->p->params[i].n_values > 1 ? (double)k->config[i] / (double)(k->p->params[i].n_values - 1) : 0;
-    size_t index = many_add_config(g->model, family, k->p->n_params, features);
-    for (size_t i = 0; i < g->n_shapes; i++)
-        if (g->shapes[i].has_arms && variant_fits(k->v, g->shapes[i].shape, &evaluator_device(g->e)->limits, NULL))
-            many_allow(g->model, i, index);
-    free(features);
-}
-
-/* The number of this text; SIZE_MAX when it cannot be expanded. */
-static size_t know(together *g, const template *p, const uint32_t *config)
-{
-    variant *v;
-    if (variant_expand(p, &g->o->types, config, g->shapes[0].shape, &v, NULL) != KW_OK)
-        return SIZE_MAX;
-    for (size_t i = 0; i < g->n_known; i++) {
-        if (strcmp(g->known[i].v->hash, v->hash) == 0) {
-            variant_free(v);
-            return i;
-        }
-    }
-    g->known = mem_grow(g->known, &g->capacity, g->n_known + 1, sizeof *g->known);
-    known *k = &g->known[g->n_known];
-    *k = (known){
-        .p = p, .v = v, .config = mem_alloc((p->n_params + 1) * sizeof *config), .config_json = json_of(p, config)};
-    memcpy(k->config, config, p->n_params * sizeof *config);
-    g->n_known++;
-    add_to_model(g, k);
-    return g->n_known - 1;
-}
-
-/* ---- what is known of a pair ---- */
-
-static bool is_fatal(outcome o)
-{
-    return o == OUTCOME_WRONG || o == OUTCOME_OUT_OF_BOUNDS || o == OUTCOME_NONDETERMINISTIC ||
-           o == OUTCOME_INPUT_MODIFIED || o == OUTCOME_COMPILE_ERROR || o == OUTCOME_DOES_NOT_FIT ||
-           o == OUTCOME_EXPAND_ERROR;
-}
-
-static bool is_batch(const measurement *m)
-{
-    return m->method && strcmp(m->method, timing_method_name(TIMING_BATCH)) == 0;
-}
-
-/* Model, strategy of the shape, and the shape's best hear of a row. */
-static void note(together *g, size_t shape, size_t index, const measurement *m)
-{
-    one_shape *s = &g->shapes[shape];
-    const bool ok = m->outcome == OUTCOME_OK && m->time.n > 0;
-    s->batch = s->batch || (ok && m->time.median < BATCH_BELOW_NS);
-    if (ok && m->time.median < s->best_ns && (is_batch(m) || !s->batch))
-        s->best_ns = m->time.median;
-    if (index == SIZE_MAX)
-        return;
-    const known *k = &g->known[index];
-    many_tell(g->model, shape, index, ok, m->time.median);
-    if (is_fatal(m->outcome))
-        many_forget(g->model, index);
-    arm *a = s->has_arms ? arms_find(&s->arms, k->p->name) : NULL;
-    if (a)
-        arms_known(a, k->config, ok, m->time.median);
-}
-
-typedef struct reuse {
-    together *g;
-    size_t shape;
-} reuse;
-
-static bool reuse_row(const measurement *m, void *cookie)
-{
-    const reuse *r = cookie;
-    together *g = r->g;
-    kw_error ignored;
-    const one_shape *s = &g->shapes[r->shape];
-    arm *a =
-        m->template_name && m->config && s->has_arms ? arms_find(&g->shapes[r->shape].arms, m->template_name) : NULL;
-    json *j = a ? json_parse(m->config, strlen(m->config), "store", 1, 1, &ignored) : NULL;
-    if (j && template_config_from_json(a->template, j, g->config, &ignored) == KW_OK) {
-        set_constants(a->template, g->t, false, g->config);
-        size_t index = know(g, a->template, g->config);
-        if (index != SIZE_MAX && strcmp(g->known[index].v->hash, m->source_hash) == 0) {
-            bool first = many_is_free(g->model, r->shape, index);
-            note(g, r->shape, index, m);
-            g->n += first;
-            g->out->reused += first;
-        }
-    }
-    json_free(j);
-    return true;
-}
-
-static kw_code reuse_all(together *g, kw_error *err)
-{
-    kw_code code = KW_OK;
-    reuse r = {.g = g};
-    for (r.shape = 0; code == KW_OK && r.shape < g->n_shapes; r.shape++) {
-        store_query q = rows_query(&g->shapes[r.shape].rows);
-        code = store_each(g->s, &q, reuse_row, &r, err);
-    }
-    return code;
-}
-
-/* ---- proposing ---- */
-
-static flight *submit(together *g, flight *f, candidate_kind kind)
-{
-    const one_shape *s = &g->shapes[f->shape];
-    f->c = (candidate){.kind = kind,
-                       .variant = f->special ? f->special : g->known[f->known].v,
-                       .cases = &g->cases,
-                       .target = *s->shape,
-                       .hopeless_ns = isfinite(s->best_ns) ? HOPELESS * s->best_ns : 0,
-                       .method = s->batch ? TIMING_BATCH : TIMING_AUTO,
-                       .cookie = f};
-    f->next = g->flying;
-    g->flying = f;
-    evaluator_submit(g->e, &f->c);
-    return f;
-}
-
-static void submit_known(together *g, size_t shape, size_t index)
-{
-    flight *f = mem_calloc(1, sizeof *f);
-    f->shape = shape;
-    f->known = index;
-    g->n++;
-    submit(g, f, CANDIDATE_TARGET);
-}
-
-/* A configuration of the shape's own strategy. false: it has none that is new here. */
-static bool propose_own(together *g, size_t shape)
-{
-    one_shape *s = &g->shapes[shape];
-    for (int tries = 0; s->has_arms && tries < 20; tries++) {
-        arm *a = arms_ask(&s->arms, g->config);
-        if (!a)
-            return false;
-        set_constants(a->template, g->t, false, g->config);
-        size_t index = space_contains(a->space, g->config) ? know(g, a->template, g->config) : SIZE_MAX;
-        if (index == SIZE_MAX || !many_is_free(g->model, shape, index))
-            continue;
-        many_claim(g->model, shape, index);
-        submit_known(g, shape, index);
-        return true;
-    }
-    return false;
-}
-
-typedef struct hint {
-    size_t index;
-    double relative, weight;
-} hint;
-
-static int by_weight(const void *a, const void *b)
-{
-    const hint *x = a, *y = b;
-    double p = x->weight / x->relative, q = y->weight / y->relative;
-    return p != q ? (p < q) - (p > q) : (x->index > y->index) - (x->index < y->index);
-}
-
-/* What the most similar of the other shapes, where it was measured, says of each configuration of a template; the best
- * MAX_HINTS of them. The strategy is fresh, since it takes hints before its first question only. */
-static void give_hints(together *g, size_t shape, const template *p, strategy *st)
-{
-    hint *hints = mem_calloc(g->n_known + 1, sizeof *hints);
-    size_t n = 0;
-    for (size_t k = 0; k < g->n_known; k++) {
-        hint h = {.index = k};
-        for (size_t i = 0; i < g->n_shapes && g->known[k].p == p; i++) {
-            double relative = i == shape ? (double)NAN : many_relative(g->model, i, k);
-            if (!isnan(relative) && many_alike(g->model, shape, i) > h.weight)
-                h = (hint){k, relative, many_alike(g->model, shape, i)};
-        }
-        if (h.weight > 0)
-            hints[n++] = h;
-    }
-    qsort(hints, n, sizeof *hints, by_weight);
-    for (size_t i = 0; i < n && i < MAX_HINTS; i++)
-        strategy_prior(st, g->known[hints[i].index].config, hints[i].relative, hints[i].weight);
-    free(hints);
-    for (size_t k = 0; k < g->n_known; k++) {
-        double relative = many_relative(g->model, shape, k);
-        if (g->known[k].p == p && !isnan(relative))
-            strategy_known(st, g->known[k].config, true, relative * g->shapes[shape].best_ns);
-    }
-}
-
-/* A configuration of a strategy that has heard what is known here and, as hints, elsewhere: of the template that is
- * ahead on this shape. */
-static bool propose_informed(together *g, size_t shape)
-{
-    const size_t best = many_best(g->model, shape);
-    one_shape *s = &g->shapes[shape];
-    arm *a = best != SIZE_MAX && s->has_arms ? arms_find(&s->arms, g->known[best].p->name) : NULL;
-    if (!a)
-        return false;
-    const strategy_options options = {.seed = g->o->seed + g->asked, .budget = many_count(g->model, shape) + 1};
-    strategy *st = strategy_start(g->o->strategy, a->space, &options);
-    bool found = false;
-    give_hints(g, shape, a->template, st);
-    for (int tries = 0; !found && tries < 20 && strategy_ask(st, g->config); tries++) {
-        set_constants(a->template, g->t, false, g->config);
-        size_t index = space_contains(a->space, g->config) ? know(g, a->template, g->config) : SIZE_MAX;
-        found = index != SIZE_MAX && many_is_free(g->model, shape, index);
-        if (found) {
-            many_claim(g->model, shape, index);
-            submit_known(g, shape, index);
-        }
-    }
-    strategy_stop(st);
-    return found;
-}
-
-/* The defaults come first: the strategies' arms see to it. */
-static size_t start_of(const together *g)
-{
-    return g->o->n_templates + START;
-}
-
-static bool propose(together *g)
-{
-    size_t shape = many_next_shape(g->model, start_of(g)), index;
-    bool starts = many_count(g->model, shape) < start_of(g);
-    if (starts && propose_own(g, shape))
-        return true;
-    if (!starts && g->asked++ % OWN_EVERY == 0 && propose_informed(g, shape))
-        return true;
-    if (many_ask(g->model, 0, &shape, &index)) {
-        submit_known(g, shape, index);
-        return true;
-    }
-    for (shape = 0; shape < g->n_shapes; shape++)
-        if (propose_own(g, shape))
-            return true;
-    return false;
-}
 
 static double seconds(const together *g)
 {
@@ -400,21 +77,21 @@ static kw_code take(together *g, flight *f, kw_error *err)
     measurement m =
         rows_make(&s->rows, v, config_json, &f->c.record, g->t->reference ? VERIFIED_EXACT : VERIFIED_NOT, date);
     bool store_text = f->special || !g->known[f->known].is_kept;
-    note(g, f->shape, f->special ? SIZE_MAX : f->known, &m);
+    together_note(g, f->shape, f->special ? SIZE_MAX : f->known, &m);
     g->out->measured += !f->again;
     g->out->failed += m.outcome != OUTCOME_OK;
     kw_code code = keep(g, f, v, &store_text, &m, err);
     if (!f->special)
         g->known[f->known].is_kept = !store_text;
-    bool again = code == KW_OK && !f->again && m.outcome == OUTCOME_OK && s->batch && !is_batch(&m) &&
-                 m.time.median < HOPELESS * s->best_ns;
+    bool again = code == KW_OK && !f->again && m.outcome == OUTCOME_OK && s->batch && !rows_is_batch(&m) &&
+                 m.time.median < TOGETHER_HOPELESS * s->best_ns;
     if (!again) {
         drop(f);
         return code;
     }
     job_record_clear(&f->c.record);
     f->again = true;
-    submit(g, f, CANDIDATE_RETIME);
+    together_submit(g, f, CANDIDATE_RETIME);
     return code;
 }
 
@@ -432,7 +109,7 @@ static kw_code search(together *g, kw_error *err)
     for (;;) {
         int64_t from = clock_now_ns();
         while (more && may_propose(g) && evaluator_pending(g->e) < evaluator_depth(g->e))
-            more = propose(g);
+            more = together_propose(g);
         g->out->model_seconds += (double)(clock_now_ns() - from) / 1e9;
         kw_code code = take_next(g, &got, err);
         if (code != KW_OK)
@@ -469,7 +146,7 @@ static kw_code try_constants(together *g, kw_error *err)
         if (!a)
             continue;
         memcpy(g->config, k->config, k->p->n_params * sizeof *g->config);
-        set_constants(k->p, g->t, true, g->config);
+        template_specialize(k->p, true, g->config);
         flight *f = mem_calloc(1, sizeof *f);
         f->shape = i;
         f->known = SIZE_MAX;
@@ -480,8 +157,8 @@ static kw_code try_constants(together *g, kw_error *err)
             drop(f);
             continue;
         }
-        f->special_json = json_of(k->p, g->config);
-        submit(g, f, CANDIDATE_TARGET);
+        f->special_json = template_config_text(k->p, g->config);
+        together_submit(g, f, CANDIDATE_TARGET);
     }
     kw_code code = KW_OK;
     while (code == KW_OK && got)
@@ -549,7 +226,7 @@ static kw_code open_cases(together *g, kw_error *err)
     if (f) {
         uint32_t *config = mem_calloc(f->n_params + 1, sizeof *config);
         template_default(f, config);
-        set_constants(f, g->t, false, config);
+        template_specialize(f, false, config);
         code = variant_expand(f, &o->types, config, g->shapes[0].shape, &g->trusted, err);
         free(config);
     }
@@ -604,7 +281,7 @@ kw_code tune_many(evaluator *e, store *s, const task *t, const tune_options *o, 
         code = open_cases(&g, err);
     if (code == KW_OK) {
         open_model(&g);
-        code = reuse_all(&g, err);
+        code = together_reuse(&g, err);
     }
     if (code == KW_OK)
         code = search(&g, err);

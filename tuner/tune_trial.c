@@ -2,13 +2,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tuner/timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Events hold some microseconds of launch overhead: a shape whose best candidate is below this is timed in batches. */
-#define BATCH_BELOW_NS 60000
 
 const template *search_fallback(const tune_options *o)
 {
@@ -58,7 +56,7 @@ void search_note(search *q, const measurement *m)
 {
     ledger_add(&q->ledger, m);
     if (m->outcome == OUTCOME_OK) {
-        if (m->time.n > 0 && m->time.median < BATCH_BELOW_NS)
+        if (m->time.n > 0 && m->time.median < TIMING_BATCH_BELOW_NS)
             use_batches(q);
         if (m->time.n > 0 && m->time.median < q->best_ns && !search_other_method(q, m->method))
             q->best_ns = m->time.median;
@@ -73,21 +71,12 @@ void search_note(search *q, const measurement *m)
 
 /* ---- trials ---- */
 
-static char *config_json(const template *p, const uint32_t *config)
-{
-    json *j = template_config_to_json(p, config);
-    strb text = STRB_INIT;
-    json_print(j, &text);
-    json_free(j);
-    return strb_take(&text);
-}
-
 trial *trial_new(arm *a, const template *p, const uint32_t *config)
 {
     trial *x = mem_calloc(1, sizeof *x + p->n_params * sizeof *x->config);
     memcpy(x->config, config, p->n_params * sizeof *x->config);
     x->arm = a;
-    x->config_json = config_json(p, config);
+    x->config_json = template_config_text(p, config);
     return x;
 }
 

@@ -11,7 +11,6 @@
 #define PAIRS 20
 #define LEAST_PAIRS 8
 #define PAIRS_NS INT64_C(1200000000) /* for the pairs of one length; then LEAST_PAIRS must do */
-#define BATCH_BELOW_NS 60000.0       /* as the tuner does */
 #define SAMPLES 7                    /* as the evaluator asks for */
 
 static void alive(void *cookie)
@@ -88,7 +87,7 @@ static bool measure_noise(run *r, device_probe *p, probe_ruler kind, int length,
                       .restore = nothing_to_restore,
                       .cookie = r};
     kw_code code = probe_ruler_of(p, kind, probe_length_ns[length], &rig.program, &rig.sets[0], &rig.n_launches, &err);
-    timing_method method = probe_length_ns[length] < BATCH_BELOW_NS ? TIMING_BATCH : TIMING_EVENTS;
+    timing_method method = probe_length_ns[length] < TIMING_BATCH_BELOW_NS ? TIMING_BATCH : TIMING_EVENTS;
     if (code == KW_OK)
         code = compare_pairs(&rig, method, out, &err);
     if (code == KW_FAILED && method == TIMING_EVENTS && !r->device->lost)

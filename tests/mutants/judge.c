@@ -200,10 +200,10 @@ static kw_code run_deep(judge *j, const bench_task *b, const variant *x, verdict
     oclgrind_verdict said = OCLGRIND_NOT_CHECKED;
     memset(&r, 0, sizeof r);
     kw_code code = oclgrind_check(j->simulator, x, &b->cases, &said, &r, err);
-    v->deep_ran = code == KW_OK && said != OCLGRIND_NOT_CHECKED;
+    v->deep_ran = code == KW_OK && said != OCLGRIND_NOT_CHECKED && said != OCLGRIND_ABSENT;
     if (code == KW_OK && said == OCLGRIND_FAILED)
         take(v, &r, IN_DEEP);
-    else if (code == KW_OK && said == OCLGRIND_NOT_CHECKED)
+    else if (code == KW_OK && !v->deep_ran)
         snprintf(v->detail, sizeof v->detail, "not simulated: %s", r.detail ? r.detail : "");
     job_record_clear(&r);
     return code;
