@@ -40,6 +40,8 @@ echo 'kernel void f() {}' >kernel.cl
 refuses_at_once 'a kernel' 2 'kernel.cl: not a recorded space but no JSON' simulate kernel.cl
 refuses_at_once 'one bad file of two' 2 'kernel.cl' simulate "$toy.kt.json" kernel.cl
 refuses_at_once 'no such file' 2 'nowhere.json' simulate nowhere.json
+sed 's/"schema":1/"schema":2/' "$toy.results.jsonl" >newer.jsonl
+refuses_at_once 'results of a newer program' 2 'newer.jsonl:1: results of schema 2' simulate newer.jsonl
 refuses_at_once 'no file' 2 'at least one' simulate
 refuses_at_once 'unknown strategy' 2 "did you mean 'random'?" simulate "$toy.kt.json" --strategy rndom
 refuses_at_once 'no strategy' 2 'no strategy' simulate "$toy.kt.json" --strategy ,
