@@ -42,6 +42,11 @@ refuses_at_once 'one bad file of two' 2 'kernel.cl' simulate "$toy.kt.json" kern
 refuses_at_once 'no such file' 2 'nowhere.json' simulate nowhere.json
 sed 's/"schema":1/"schema":2/' "$toy.results.jsonl" >newer.jsonl
 refuses_at_once 'results of a newer program' 2 'newer.jsonl:1: results of schema 2' simulate newer.jsonl
+head -c 100000 /dev/zero >zeros
+refuses_at_once 'zeros' 2 'zeros: a NUL byte in it' simulate zeros
+gzip -c zeros >zeros.gz
+refuses_at_once 'zeros, packed' 2 'zeros.gz: a NUL byte in it' simulate zeros.gz
+refuses_at_once 'zeros for a space' 2 'zeros.gz: a NUL byte in it' space zeros.gz
 refuses_at_once 'no file' 2 'at least one' simulate
 refuses_at_once 'unknown strategy' 2 "did you mean 'random'?" simulate "$toy.kt.json" --strategy rndom
 refuses_at_once 'no strategy' 2 'no strategy' simulate "$toy.kt.json" --strategy ,
