@@ -120,6 +120,7 @@ problem one.json "$(param A '[1, 2, 3]'), $(param B '[5]')" 'A == 2'
 works 'a space with one configuration' space one.json --list --json
 check 'is that one' same "$output" '{"A":2,"B":5}'
 refuses_at_once 'an unknown name to explain' 2 "there is no parameter 'C'" space one.json --explain C=2
+refuses_at_once 'a name given twice' 2 'A is given twice' space one.json --explain A=1,A=2
 refuses_at_once 'a value that is not listed' 2 'A=9 is not among' space one.json --explain A=9
 
 # ---- limits and Ctrl-C ----
