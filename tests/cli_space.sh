@@ -131,15 +131,9 @@ done
 problem hard.json "$list" "($sum) % 97 == 0"
 refuses_at_once 'too much memory' 2 'hard.json: the search space needs more than 8 MiB' space hard.json --max-mib 8
 check 'the constraint is named' has "$errors" '% 97 == 0'
-# A background job of a shell without job control ignores SIGINT; the program must notice it all the same.
 "$kw" space hard.json --max-mib 1000000 >out 2>err &
 pid=$!
-tries=0
-while [ -d "/proc/$pid" ] && [ "$tries" -lt 1200 ]; do
-    grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status" 2>/dev/null && break # signal 2 is caught: it is at work
-    tries=$((tries + 1))
-    sleep 0.05
-done
+catches "$pid"
 kill -INT "$pid"
 wait "$pid"
 status=$? output=$(cat out) errors=$(cat err)
