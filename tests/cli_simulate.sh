@@ -55,18 +55,16 @@ refuses_at_once 'a count that is none' 2 '--at wants' simulate "$toy.kt.json" --
 refuses_at_once 'no seeds' 2 '--repeat' simulate "$toy.kt.json" --repeat 0
 refuses_at_once 'unknown unit' 2 'ns, us, ms, s' simulate "$toy.kt.json" --unit hours
 
+# ---- progress ----
+works 'progress' simulate "$toy.kt.json" --strategy random --repeat 2 --at 3 --jobs 2
+check 'each state once' [ -z "$(printf '%s\n' "$errors" | sort | uniq -d)" ]
+
 # ---- signals ----
-# A background job of a shell without job control ignores SIGINT; the program must notice it all the same.
 for name in INT TERM; do
     for jobs in 1 2; do
         "$kw" simulate "$toy.kt.json" --strategy random --repeat 1000000 --jobs $jobs >out 2>err &
         pid=$!
-        tries=0
-        while [ -d "/proc/$pid" ] && [ "$tries" -lt 600 ]; do
-            grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status" 2>/dev/null && break # signal 2 is caught: it is at work
-            tries=$((tries + 1))
-            sleep 0.05
-        done
+        catches "$pid"
         kill -s $name "$pid"
         wait "$pid"
         status=$? output=$(cat out) errors=$(cat err)
