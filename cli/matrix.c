@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "tuner/matrix.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +25,11 @@ static void on_progress(const tune_progress *p, void *cookie)
     const progress *x = cookie;
     strb shape = STRB_INIT;
     task_shape_print(x->task, p->shape, &shape);
-    log_live("%llu measured in %.0f s  %s  %s  %.4g ms", (unsigned long long)p->done, p->seconds, strb_text(&shape),
-             outcome_name(p->m->outcome), p->m->time.n ? p->m->time.median / 1e6 : INFINITY);
+    char time[32] = "";
+    if (p->m->time.n > 0)
+        snprintf(time, sizeof time, "  %.4g ms", p->m->time.median / 1e6);
+    log_live("%llu measured in %.0f s  %s  %s%s", (unsigned long long)p->done, p->seconds, strb_text(&shape),
+             outcome_name(p->m->outcome), time);
     strb_clear(&shape);
 }
 
