@@ -87,7 +87,8 @@ check 'what was not recorded' same "$output" 'rejected: not among the recorded c
 
 # ---- bad input ----
 refuses_at_once 'no file' 2 'give one template' space
-refuses_at_once 'no such file' 2 "no template 'nowhere.json'" space nowhere.json
+refuses_at_once 'no such file' 2 'there is no file nowhere.json' space nowhere.json
+refuses_at_once 'no such template' 2 "no template 'nowhere'" space nowhere
 refuses_at_once 'two answers' 2 'give one of --count' space p.json --list --count
 refuses_at_once 'a sample of none' 2 '--sample needs an integer from 1' space p.json --sample 0
 printf '{"a": 1}' >other.json
