@@ -88,6 +88,11 @@ check 'what was not recorded' same "$output" 'rejected: not among the recorded c
 # ---- bad input ----
 refuses_at_once 'no file' 2 'give one template' space
 refuses_at_once 'no such file' 2 'there is no file nowhere.json' space nowhere.json
+mkdir -p templates && cp "$root/templates/gemm_naive.cl" templates
+refuses 'a template of neither folder' 2 'known: ' tune gemm --template qqqqqqqq
+check 'one in both is listed once' has "${errors#*gemm_naive}" 'gemm_tiled'
+check 'once' [ "${errors#*gemm_naive*gemm_naive}" = "$errors" ]
+rm -r templates
 refuses_at_once 'no such template' 2 "no template 'nowhere'" space nowhere
 refuses_at_once 'two answers' 2 'give one of --count' space p.json --list --count
 refuses_at_once 'a sample of none' 2 '--sample needs an integer from 1' space p.json --sample 0
