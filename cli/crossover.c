@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "tuner/crossover.h"
+#include "tuner/problem_kernel.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -146,6 +147,9 @@ static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)
     job_setup setup;
     store *s = NULL;
     memset(&setup, 0, sizeof setup);
+    if (problem_is_file(task_name))
+        return kw_error_set(err, KW_BAD_INPUT, "%s is a problem file: crossover compares devices by tasks only",
+                            task_name);
     if (c->from && c->devices.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "--device measures, which needs a store: import %s into one", c->from);
     kw_code code = KW_OK;
