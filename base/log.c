@@ -17,9 +17,9 @@ static struct {
     bool ready;
     log_level level;
     bool terminal;
-    bool live_on_screen;   /* the cursor stands at the end of a live line */
-    bool live_held_back;   /* a log did not get the newest live text yet */
-    int64_t live_printed;  /* when a log got its last live line, ns; 0: never */
+    bool live_on_screen;  /* the cursor stands at the end of a live line */
+    bool live_held_back;  /* a log did not get the newest live text yet */
+    int64_t live_printed; /* when a log got its last live line, ns; 0: never */
     strb live;
 } state;
 
@@ -78,11 +78,16 @@ void log_live(const char *format, ...)
     start();
     if (state.level < LOG_INFO)
         return;
-    strb_reset(&state.live);
+    strb text = STRB_INIT;
     va_list args;
     va_start(args, format);
-    strb_vprintf(&state.live, format, args);
+    strb_vprintf(&text, format, args);
     va_end(args);
+    bool again = state.live_printed && !state.live_held_back && strcmp(strb_text(&text), strb_text(&state.live)) == 0;
+    strb_clear(&state.live);
+    state.live = text;
+    if (again) /* it stands there already */
+        return;
     if (state.terminal) {
         erase_live();
         fputs(strb_text(&state.live), stderr);

@@ -1,5 +1,6 @@
 #include "base/parallel.h"
 
+#include "base/interrupt.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -43,9 +44,11 @@ static void work_off(const parallel_work *w, counters *c)
     }
 }
 
-static kw_code run_here(const parallel_work *w)
+static kw_code run_here(const parallel_work *w, kw_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
+        if (interrupt_arrived())
+            return kw_error_set(err, KW_INTERRUPTED, "interrupted");
         w->item(i, w->cookie);
         if (w->progress)
             w->progress(i + 1, w->cookie);
@@ -67,7 +70,14 @@ static pid_t start_child(const parallel_work *w, counters *c)
     _exit(KW_OK);
 }
 
-/* One signalled or failed child ends the others. */
+static void end_all(const pid_t *pids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] > 0)
+            kill(pids[i], SIGKILL);
+}
+
+/* One signalled or failed child ends the others; so does a signal to this process. */
 static kw_code wait_for(const parallel_work *w, counters *c, pid_t *pids, size_t n, kw_error *err)
 {
     kw_code code = KW_OK;
@@ -84,9 +94,11 @@ static kw_code wait_for(const parallel_work *w, counters *c, pid_t *pids, size_t
             code = kw_error_set(err, KW_FAILED, "a process of this computation ended with %s %d",
                                 WIFSIGNALED(status) ? "signal" : "status",
                                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-            for (size_t k = 0; k < n; k++)
-                if (pids[k] > 0)
-                    kill(pids[k], SIGKILL);
+            end_all(pids, n);
+        }
+        if (code == KW_OK && interrupt_arrived()) {
+            code = kw_error_set(err, KW_INTERRUPTED, "interrupted");
+            end_all(pids, n);
         }
         if (w->progress)
             w->progress(atomic_load(&c->done), w->cookie);
@@ -103,7 +115,7 @@ kw_code parallel_run(const parallel_work *w, kw_error *err)
     if (jobs > w->n)
         jobs = w->n;
     if (jobs <= 1)
-        return run_here(w);
+        return run_here(w, err);
     counters *c = parallel_alloc(sizeof *c);
     if (!c)
         return kw_error_set(err, KW_ENVIRONMENT, "no memory to share between processes: %s", strerror(errno));

@@ -19,7 +19,8 @@ typedef struct parallel_work {
     void *cookie;
 } parallel_work;
 
-/* Returns when all items are done. KW_FAILED if a process died, KW_ENVIRONMENT if none could be started. */
+/* Returns when all items are done. KW_FAILED if a process died, KW_ENVIRONMENT if none could be started, KW_INTERRUPTED
+ * when a signal arrived that is watched for (base/interrupt.h). */
 kw_code parallel_run(const parallel_work *w, kw_error *err);
 
 #endif

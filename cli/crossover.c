@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "tuner/crossover.h"
+#include "tuner/problem_kernel.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,6 +59,13 @@ static void print_json(const crossover *x)
     }
 }
 
+static void put_count(table *t, size_t n)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%zu", n);
+    table_text(t, text);
+}
+
 static void print_text(const crossover *x)
 {
     table *t = table_new("best of|on|slow-down|worst|shapes|timed|failed there|not measured");
@@ -69,10 +77,10 @@ static void print_text(const crossover *x)
         table_text(t, x->devices[i % x->n]);
         table_number(t, cell->n_timed > 0 ? regret_geomean(&cell->slowdown) : (double)NAN, 4);
         table_number(t, cell->n_timed > 0 ? cell->slowdown.worst : (double)NAN, 4);
-        table_number(t, (double)cell->n_shapes, 6);
-        table_number(t, (double)cell->n_timed, 6);
-        table_number(t, (double)cell->n_failed, 6);
-        table_number(t, (double)cell->n_missing, 6);
+        put_count(t, cell->n_shapes);
+        put_count(t, cell->n_timed);
+        put_count(t, cell->n_failed);
+        put_count(t, cell->n_missing);
         table_end_row(t);
     }
     table_print(t, stdout);
@@ -146,6 +154,11 @@ static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)
     job_setup setup;
     store *s = NULL;
     memset(&setup, 0, sizeof setup);
+    if (c->between > 0 && c->devices.n == 0)
+        return kw_error_set(err, KW_BAD_INPUT, "--between-shapes measures: say where with --device SPEC");
+    if (problem_is_file(task_name))
+        return kw_error_set(err, KW_BAD_INPUT, "%s is a problem file: crossover compares devices by tasks only",
+                            task_name);
     if (c->from && c->devices.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "--device measures, which needs a store: import %s into one", c->from);
     kw_code code = KW_OK;

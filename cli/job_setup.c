@@ -132,6 +132,8 @@ kw_code job_setup_template(job_setup *j, const char *name, const char *type, con
 {
     memset(j, 0, sizeof *j);
     char *path = job_setup_find_template(name), *task_name = NULL;
+    if (!path && (strchr(name, '/') || strchr(name, '.'))) /* templates that go by name have neither */
+        return kw_error_set(err, KW_BAD_INPUT, "there is no file %s", name);
     if (!path)
         return kw_error_set(err, KW_BAD_INPUT,
                             "no template '%s': give a path, or one of the names that `kernwright templates` "

@@ -67,6 +67,16 @@ static int unknown_command(const char *name)
     return KW_BAD_INPUT;
 }
 
+/* The exit status, when standard output may hold what cannot be written. */
+static int written(const char *name, int status)
+{
+    bool done = fflush(stdout) == 0 && !ferror(stdout);
+    if (done || status != KW_OK)
+        return status;
+    fprintf(stderr, "kernwright%s%s: standard output cannot be written\n", *name ? " " : "", name);
+    return KW_ENVIRONMENT;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -75,21 +85,16 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
-        return KW_OK;
+        return written("", KW_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("kernwright %s\n", KERNWRIGHT_VERSION);
-        return KW_OK;
+        return written("", KW_OK);
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(commands[i].name, argv[1]) != 0)
             continue;
-        int status = commands[i].run(argc - 1, argv + 1);
-        bool written = fflush(stdout) == 0 && !ferror(stdout);
-        if (written || status != KW_OK)
-            return status;
-        fprintf(stderr, "kernwright %s: standard output cannot be written\n", argv[1]);
-        return KW_ENVIRONMENT;
+        return written(argv[1], commands[i].run(argc - 1, argv + 1));
     }
     return unknown_command(argv[1]);
 }

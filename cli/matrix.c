@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "tuner/matrix.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +25,11 @@ static void on_progress(const tune_progress *p, void *cookie)
     const progress *x = cookie;
     strb shape = STRB_INIT;
     task_shape_print(x->task, p->shape, &shape);
-    log_live("%llu measured in %.0f s  %s  %s  %.4g ms", (unsigned long long)p->done, p->seconds, strb_text(&shape),
-             outcome_name(p->m->outcome), p->m->time.n ? p->m->time.median / 1e6 : INFINITY);
+    char time[32] = "";
+    if (p->m->time.n > 0)
+        snprintf(time, sizeof time, "  %.4g ms", p->m->time.median / 1e6);
+    log_live("%llu measured in %.0f s  %s  %s%s", (unsigned long long)p->done, p->seconds, strb_text(&shape),
+             outcome_name(p->m->outcome), time);
     strb_clear(&shape);
 }
 
@@ -159,7 +161,8 @@ int cli_matrix(int argc, char **argv)
         {"--configs", OPTION_LIMIT, &c.configs, "N", "configurations, those in the store included; default 100"},
         {"--time", OPTION_TEXT, &c.budget, "TIME",
          "stop after 540s, 9m, 1h of this run; default: when all is measured"},
-        {"--strategy", OPTION_TEXT, &c.strategy, "NAME", "what proposes the second half; default auto"},
+        {"--strategy", OPTION_TEXT, &c.strategy, "NAME",
+         "what proposes the second half; `kernwright tune --help` lists them; default auto"},
         {"--type", OPTION_TEXT, &c.type, "f32", "element types: f32, or T=f32,ACC=f32"},
         {"--device", OPTION_TEXT, &c.device, "SPEC",
          "opencl:P:D or part of a name; default $KERNWRIGHT_DEVICE, first GPU, CPU"},

@@ -2,6 +2,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -116,7 +117,9 @@ static kw_code run(simulate_cli *c, const size_t *budgets, const char *what, sim
                           .budgets = budgets,
                           .progress = show_progress,
                           .cookie = text};
+    interrupt_watch();
     kw_code code = simulate_run(c->spaces.items, c->spaces.n, &o, out, err);
+    interrupt_ignore();
     log_live_end();
     return code;
 }

@@ -198,9 +198,10 @@ static kw_code tune_together(const job_setup *setup, evaluator *e, store *s, con
     tune_many_result r;
     kw_code code = tune_many(e, s, setup->task, o, setup->shapes, setup->n_shapes, total, &r, err);
     log_live_end();
-    log_info("%zu shapes together: %llu measured, %llu stored, %llu failed, %llu different texts; %.1f s in choosing",
-             setup->n_shapes, (unsigned long long)r.measured, (unsigned long long)r.reused,
-             (unsigned long long)r.failed, (unsigned long long)r.configs, r.model_seconds);
+    log_info("%zu shape%s together: %llu measured, %llu stored, %llu failed, %llu different texts; %.1f s in choosing",
+             setup->n_shapes, setup->n_shapes == 1 ? "" : "s", (unsigned long long)r.measured,
+             (unsigned long long)r.reused, (unsigned long long)r.failed, (unsigned long long)r.configs,
+             r.model_seconds);
     o->budget = (tune_budget){1, 0};
     return code;
 }

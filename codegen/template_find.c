@@ -124,8 +124,14 @@ static void collect_names(const char *folder, strb *list, char ***names, size_t 
     if (folder == NULL || !fs_is_folder(folder) || fs_list(folder, NULL, &entries, &n_entries, NULL) != KW_OK)
         return;
     for (size_t i = 0; i < n_entries; i++) {
-        if (is_template_file(entries[i])) {
+        bool is_template = is_template_file(entries[i]);
+        if (is_template) {
             *strchr(entries[i], '.') = '\0';
+        }
+        bool listed = !is_template;
+        for (size_t k = 0; k < *n && !listed; k++)
+            listed = strcmp((*names)[k], entries[i]) == 0;
+        if (!listed) {
             *names = mem_grow(*names, capacity, *n + 1, sizeof **names);
             (*names)[(*n)++] = mem_strdup(entries[i]);
             strb_printf(list, "%s%s", list->length > 0 ? ", " : "", entries[i]);

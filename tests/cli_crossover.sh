@@ -38,6 +38,8 @@ check 'it does not fit' [ "$(field failed large/64 small/4)" -eq 1 ]
 works 'the second time nothing is measured' crossover saxpy --store c.db --device fake:0 --device fake:1
 check 'says so' has "$errors" 'fake/scripted/small/4: measured 0'
 check 'the figure' has "$output" 'hardware speed-up: 2.000'
+check 'counts are whole numbers' [ "$(printf '%s\n' "$output" | grep -cE '[0-9]\.0000')" -eq 0 ]
+refuses_at_once 'trees measure, and nobody said where' 2 '--device' crossover saxpy --store c.db --between-shapes 4
 
 works 'exported' results export --store c.db --all -o c.jsonl
 works 'compared from text' crossover saxpy --from c.jsonl

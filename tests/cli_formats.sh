@@ -100,9 +100,10 @@ check 'all of it' has "$output" 'size0=1000'
 works 'one configuration' time add.T1.json --set WG=64
 refuses 'not in a header' 1 '--unverified' emit add.T1.json -o add.h --store t1.db
 refuses_at_once 'a size of its own' 2 'its own size' tune add.T1.json --dims size0=5
+refuses_at_once 'no crossover' 2 'by tasks only' crossover add.T1.json --store t1.db
 refuses_at_once 'a kernel of its own' 2 'its own kernel' tune add.T1.json --template add.cl
 file=nowhere.cl && problem file.json
-refuses_at_once 'no kernel file' 2 'nowhere.cl' tune file.json
+refuses_at_once 'no kernel file' 2 'file.json: KernelSpecification: there is no file ./nowhere.cl' tune file.json
 language=Vulkan && problem language.json
 refuses_at_once 'another language' 2 'OpenCL or CUDA' tune language.json
 size='WG' && problem size.json

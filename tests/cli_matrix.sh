@@ -13,6 +13,11 @@ works 'once more' matrix saxpy --template good.cl --shapes shapes.jsonl --store 
 check 'nothing new' has "$output" '"measured":0'
 check 'complete' has "$output" '"complete":true'
 
+before='#pragma fake run=lost' more='"fallback": true,' && template lost.cl
+refuses 'all fail' 1 'none of 4 configurations' matrix saxpy --template lost.cl --shapes shapes.jsonl --store lost.db
+check 'they are named' has "$errors" 'N=1000  crash'
+check 'no time is made up' [ "$(printf '%s\n' "$errors" | grep -c 'inf')" -eq 0 ]
+
 refuses 'no template' 2 'which template' matrix saxpy --shapes shapes.jsonl
 refuses 'two templates' 2 'which template' matrix saxpy --template good.cl --template good.cl
 refuses 'no task' 2 'give one task' matrix --template good.cl

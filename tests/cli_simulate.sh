@@ -40,6 +40,13 @@ echo 'kernel void f() {}' >kernel.cl
 refuses_at_once 'a kernel' 2 'kernel.cl: not a recorded space but no JSON' simulate kernel.cl
 refuses_at_once 'one bad file of two' 2 'kernel.cl' simulate "$toy.kt.json" kernel.cl
 refuses_at_once 'no such file' 2 'nowhere.json' simulate nowhere.json
+sed 's/"schema":1/"schema":2/' "$toy.results.jsonl" >newer.jsonl
+refuses_at_once 'results of a newer program' 2 'newer.jsonl:1: results of schema 2' simulate newer.jsonl
+head -c 100000 /dev/zero >zeros
+refuses_at_once 'zeros' 2 'zeros: a NUL byte in it' simulate zeros
+gzip -c zeros >zeros.gz
+refuses_at_once 'zeros, packed' 2 'zeros.gz: a NUL byte in it' simulate zeros.gz
+refuses_at_once 'zeros for a space' 2 'zeros.gz: a NUL byte in it' space zeros.gz
 refuses_at_once 'no file' 2 'at least one' simulate
 refuses_at_once 'unknown strategy' 2 "did you mean 'random'?" simulate "$toy.kt.json" --strategy rndom
 refuses_at_once 'no strategy' 2 'no strategy' simulate "$toy.kt.json" --strategy ,
@@ -47,4 +54,23 @@ refuses_at_once 'a count of zero' 2 '--at wants' simulate "$toy.kt.json" --at 0
 refuses_at_once 'a count that is none' 2 '--at wants' simulate "$toy.kt.json" --at 5,x
 refuses_at_once 'no seeds' 2 '--repeat' simulate "$toy.kt.json" --repeat 0
 refuses_at_once 'unknown unit' 2 'ns, us, ms, s' simulate "$toy.kt.json" --unit hours
+
+# ---- progress ----
+works 'progress' simulate "$toy.kt.json" --strategy random --repeat 2 --at 3 --jobs 2
+check 'each state once' [ -z "$(printf '%s\n' "$errors" | sort | uniq -d)" ]
+
+# ---- signals ----
+for name in INT TERM; do
+    for jobs in 1 2; do
+        "$kw" simulate "$toy.kt.json" --strategy random --repeat 1000000 --jobs $jobs >out 2>err &
+        pid=$!
+        catches "$pid"
+        kill -s $name "$pid"
+        wait "$pid"
+        status=$? output=$(cat out) errors=$(cat err)
+        check "SIG$name, processes $jobs: status 130" same "$status" 130
+        check 'and is said' has "$errors" 'kernwright simulate: interrupted'
+        check 'without output' [ -z "$output" ]
+    done
+done
 finish cli_simulate

@@ -87,7 +87,13 @@ check 'what was not recorded' same "$output" 'rejected: not among the recorded c
 
 # ---- bad input ----
 refuses_at_once 'no file' 2 'give one template' space
-refuses_at_once 'no such file' 2 "no template 'nowhere.json'" space nowhere.json
+refuses_at_once 'no such file' 2 'there is no file nowhere.json' space nowhere.json
+mkdir -p templates && cp "$root/templates/gemm_naive.cl" templates
+refuses 'a template of neither folder' 2 'known: ' tune gemm --template qqqqqqqq
+check 'one in both is listed once' has "${errors#*gemm_naive}" 'gemm_tiled'
+check 'once' [ "${errors#*gemm_naive*gemm_naive}" = "$errors" ]
+rm -r templates
+refuses_at_once 'no such template' 2 "no template 'nowhere'" space nowhere
 refuses_at_once 'two answers' 2 'give one of --count' space p.json --list --count
 refuses_at_once 'a sample of none' 2 '--sample needs an integer from 1' space p.json --sample 0
 printf '{"a": 1}' >other.json
@@ -120,6 +126,7 @@ problem one.json "$(param A '[1, 2, 3]'), $(param B '[5]')" 'A == 2'
 works 'a space with one configuration' space one.json --list --json
 check 'is that one' same "$output" '{"A":2,"B":5}'
 refuses_at_once 'an unknown name to explain' 2 "there is no parameter 'C'" space one.json --explain C=2
+refuses_at_once 'a name given twice' 2 'A is given twice' space one.json --explain A=1,A=2
 refuses_at_once 'a value that is not listed' 2 'A=9 is not among' space one.json --explain A=9
 
 # ---- limits and Ctrl-C ----
@@ -130,15 +137,9 @@ done
 problem hard.json "$list" "($sum) % 97 == 0"
 refuses_at_once 'too much memory' 2 'hard.json: the search space needs more than 8 MiB' space hard.json --max-mib 8
 check 'the constraint is named' has "$errors" '% 97 == 0'
-# A background job of a shell without job control ignores SIGINT; the program must notice it all the same.
 "$kw" space hard.json --max-mib 1000000 >out 2>err &
 pid=$!
-tries=0
-while [ -d "/proc/$pid" ] && [ "$tries" -lt 1200 ]; do
-    grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status" 2>/dev/null && break # signal 2 is caught: it is at work
-    tries=$((tries + 1))
-    sleep 0.05
-done
+catches "$pid"
 kill -INT "$pid"
 wait "$pid"
 status=$? output=$(cat out) errors=$(cat err)

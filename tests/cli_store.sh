@@ -127,6 +127,11 @@ if [ -w /dev/full ]; then
     status=$? errors=$(cat errors)
     check 'a full standard output of a list: status 3' [ "$status" -eq 3 ]
     check 'a full standard output of a list: it is said' has "$errors" 'standard output cannot be written'
+    for option in --help --version; do
+        "$kw" $option >/dev/full 2>errors
+        status=$? errors=$(cat errors)
+        check "a full standard output of $option: status 3" [ "$status" -eq 3 ]
+    done
 fi
 
 finish cli_store

@@ -324,6 +324,24 @@ static kw_code sidecar_json(maker *m, const char *name, json *j)
 
 /* ---- task and template ---- */
 
+/* Said in terms of the problem file; its template is seen by nobody. */
+static kw_code check_kernel_file(maker *m)
+{
+    const char *file = json_text(json_get(m->kernel, "KernelFile"));
+    char *folder = fs_folder_of(m->path);
+    strb path = STRB_INIT;
+    strb_printf(&path, "%s/%s", folder, file);
+    bool is_there = file[0] == '/' || fs_is_file(strb_text(&path));
+    kw_code code = is_there ? KW_OK
+                            : kw_error_set(m->err, KW_BAD_INPUT,
+                                           "%s: KernelSpecification: there is no file %s, the \"KernelFile\" as seen "
+                                           "from the problem file's folder",
+                                           m->path, strb_text(&path));
+    strb_clear(&path);
+    free(folder);
+    return code;
+}
+
 static kw_code make_template(maker *m, const json *sidecar, const task *t, template **p)
 {
     char *folder = fs_folder_of(m->path), *name = name_of(m);
@@ -343,6 +361,8 @@ static kw_code make_both(maker *m, task **t, template **p, task_shape *shape)
     char *name = name_of(m);
     json *sidecar = json_new_object(), *source = NULL;
     kw_code code = sidecar_json(m, name, sidecar);
+    if (code == KW_OK)
+        code = check_kernel_file(m);
     if (code == KW_OK) {
         source = task_json(m, name);
         code = task_from_json(source, m->path, t, m->err);

@@ -3,6 +3,7 @@
 #include "tuner/recorded_internal.h"
 
 #include "base/log.h"
+#include "tuner/results_lines.h"
 #include "tuner/results_text.h"
 
 #include <stdio.h>
@@ -77,8 +78,14 @@ static kw_code read_line(groups *g, const char *line, size_t length, const char 
     if (!j)
         return KW_BAD_INPUT;
     const json *row = json_get(j, "measurement");
+    int64_t schema = RESULTS_SCHEMA;
+    json_int(json_get(j, "schema"), &schema);
     kw_code code = KW_OK;
-    if (row) {
+    if (json_get(j, "kernwright") && schema != RESULTS_SCHEMA) {
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "%s:%d: results of schema %lld, this program knows schema %d: use %s kernwright", file,
+                            number, (long long)schema, RESULTS_SCHEMA, schema > RESULTS_SCHEMA ? "a newer" : "another");
+    } else if (row) {
         char where[512];
         measurement m;
         memset(&m, 0, sizeof m);

@@ -11,6 +11,8 @@
 
 /* ---- gzip ---- */
 
+static const char no_text[] = "a NUL byte in it: this is no text";
+
 /* All members of the file, one after the other. Returns NULL or what is wrong. */
 static const char *unpack(z_stream *z, strb *out)
 {
@@ -30,6 +32,8 @@ static const char *unpack(z_stream *z, strb *out)
         if (state != Z_OK && state != Z_STREAM_END)
             return "the gzip data are damaged; get the file again";
         strb_add_n(out, (const char *)block, sizeof block - z->avail_out);
+        if (memchr(block, '\0', sizeof block - z->avail_out)) /* at once: zeros pack a thousand to one */
+            return no_text;
         if (out->length > MAX_BYTES)
             return "it unpacks to more than 1 GiB";
         if (state == Z_OK && z->avail_in == 0 && z->avail_out > 0)
@@ -41,7 +45,9 @@ static const char *unpack(z_stream *z, strb *out)
 kw_code recorded_unpack(strb *text, const char *name, kw_error *err)
 {
     if (text->length < 2 || memcmp(text->data, "\x1f\x8b", 2) != 0)
-        return KW_OK;
+        return text->length > 0 && memchr(text->data, '\0', text->length)
+                   ? kw_error_set(err, KW_BAD_INPUT, "%s: %s", name, no_text)
+                   : KW_OK;
     z_stream z;
     memset(&z, 0, sizeof z);
     if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)

@@ -91,11 +91,12 @@ static kw_code read_one(const space *s, const char *name, const char *text, uint
         i++;
     if (i == s->def.n_params)
         return unknown_param(s, name, err);
+    if (config[i] != SPACE_OPEN)
+        return kw_error_set(err, KW_BAD_INPUT, "%s is given twice", name);
     const space_param *p = &s->def.params[i];
     arena *a = arena_new();
     value v = value_from_text(text, a);
     strb list = STRB_INIT;
-    config[i] = SPACE_OPEN;
     for (size_t k = 0; k < p->n_values && config[i] == SPACE_OPEN; k++) {
         bool is_text = p->values[k].kind == VALUE_STRING;
         if (value_equal(p->values[k], is_text ? value_string(text) : v))

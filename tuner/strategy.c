@@ -54,7 +54,7 @@ void strategy_describe(strb *out)
 {
     strb_printf(out, "\nstrategies:\n");
     for (size_t i = 0; strategy_table[i]; i++)
-        strb_printf(out, "  %-12s %s%s\n", strategy_table[i]->name, strategy_table[i]->doc, i ? "" : " (default)");
+        strb_printf(out, "  %-12s %s\n", strategy_table[i]->name, strategy_table[i]->doc);
 }
 
 strategy *strategy_start(const strategy_ops *ops, const space *s, const strategy_options *o)

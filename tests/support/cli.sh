@@ -80,6 +80,18 @@ refuses_at_once() {
     [ -z "$output" ] || bad "$1: no output"
 }
 
+# Waits until process PID is the program (not the shell that becomes it, which catches SIGINT too) and catches SIGINT.
+# A background job of a shell without job control ignores SIGINT; the program notices it all the same.
+catches() { # PID
+    tries=0
+    while [ -d "/proc/$1" ] && [ "$tries" -lt 1200 ]; do
+        grep -q '^Name:.kernwright' "/proc/$1/status" 2>/dev/null &&
+            grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status" 2>/dev/null && return
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+}
+
 works() { # WHAT ARGUMENT...
     what=$1
     shift
