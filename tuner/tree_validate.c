@@ -27,20 +27,30 @@ static size_t *shuffled(size_t n)
     return order;
 }
 
-/* The ratios of the shapes that are left out, for all settings; prices go up, since a tree can only lose leaves. */
-static void one_fold(const cost_table *m, const shape_features *f, size_t k, const bool *used, double *ratios)
+/* The ratios of the shapes that are left out, for all settings; prices go up, since a tree can only lose leaves. With a
+ * model the tree is fitted to the shapes that it draws, too. */
+static void one_fold(const cost_table *m, const shape_features *f, const portfolio *p, costmodel *c, const bool *used,
+                     double *ratios)
 {
-    portfolio p;
-    portfolio_choose(m, k, used, &p);
-    tree *t = tree_grow(m, f, &p, used);
+    const cost_table *table = m;
+    bool *rows = NULL;
+    if (c) {
+        table = costmodel_dense(c);
+        costmodel_fill(c, p, used);
+        rows = mem_calloc(table->n_shapes + 1, sizeof *rows);
+        for (size_t i = 0; i < table->n_shapes; i++)
+            rows[i] = i >= m->n_shapes || used[i];
+    }
+    tree *t = tree_grow(table, f, p, c ? rows : used);
     for (size_t a = N_PRICES; a-- > 0;)
         for (size_t b = 0; b < N_PRIORS; b++) {
-            tree_settle(t, (tree_settings){prices[a], priors[b]});
+            tree_settle(t, (tree_settings){.leaf_price = prices[a], .prior = priors[b]});
             for (size_t i = 0; i < m->n_shapes; i++)
                 if (!used[i])
                     ratios[(a * N_PRIORS + b) * m->n_shapes + i] = tree_ratio(t, i);
         }
     tree_free(t);
+    free(rows);
 }
 
 static regret_sum regret_of(const cost_table *m, const double *ratios)
@@ -70,7 +80,7 @@ static double difference(const cost_table *m, const double *a, const double *b, 
 
 /* The simplest settings that the best ones do not clearly beat: with so many to choose from, the least mean alone would
  * often be luck. */
-static void choose_settings(const cost_table *m, const double *ratios, tree_estimate *out)
+static void choose_settings(const cost_table *m, const double *ratios, bool by_model, tree_estimate *out)
 {
     size_t best = 0, chosen = 0;
     double best_mean = INFINITY, error;
@@ -84,29 +94,51 @@ static void choose_settings(const cost_table *m, const double *ratios, tree_esti
     for (; chosen < best; chosen++)
         if (difference(m, &ratios[chosen * m->n_shapes], &ratios[best * m->n_shapes], &error) <= NEAR + CLEARLY * error)
             break;
-    out->settings = (tree_settings){prices[chosen / N_PRIORS], priors[chosen % N_PRIORS]};
+    out->settings = (tree_settings){prices[chosen / N_PRIORS], priors[chosen % N_PRIORS], by_model};
     out->held_out = regret_of(m, &ratios[chosen * m->n_shapes]);
     for (size_t i = 0; i < m->n_shapes; i++)
         out->ratios[i] = ratios[chosen * m->n_shapes + i];
 }
 
-void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out)
+void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, costmodel *c, tree_estimate *out)
 {
-    const size_t n = m->n_shapes;
-    *out = (tree_estimate){.settings = {INFINITY, 1}, .ratios = mem_calloc(n + 1, sizeof(double))};
+    const size_t n = m->n_shapes, n_ratios = N_PRICES * N_PRIORS * n;
+    *out = (tree_estimate){.settings = {INFINITY, 1, false}, .ratios = mem_calloc(n + 1, sizeof(double))};
     if (n < 2 || m->n_variants == 0)
         return;
     out->folds = n <= TREE_LEAVE_ONE_OUT ? n : n <= 256 ? 16 : 8;
-    double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios);
+    double *ratios = mem_calloc(n_ratios, sizeof *ratios), *by_model = mem_calloc(n_ratios, sizeof *by_model);
     bool *used = mem_calloc(n, sizeof *used);
     size_t *order = shuffled(n);
     for (size_t fold = 0; fold < out->folds; fold++) {
+        portfolio p;
         for (size_t i = 0; i < n; i++)
             used[order[i]] = i % out->folds != fold;
-        one_fold(m, f, k, used, ratios);
+        portfolio_choose(m, k, used, &p);
+        one_fold(m, f, &p, NULL, used, ratios);
+        if (c)
+            one_fold(m, f, &p, c, used, by_model);
     }
-    choose_settings(m, ratios, out);
+    choose_settings(m, ratios, false, out);
+    if (c) {
+        tree_estimate with = {.folds = out->folds, .ratios = mem_calloc(n + 1, sizeof(double))};
+        choose_settings(m, by_model, true, &with);
+        const bool better = regret_mean(&with.held_out) <= regret_mean(&out->held_out);
+        free(better ? out->ratios : with.ratios);
+        if (better)
+            *out = with;
+    }
     free(order);
     free(used);
     free(ratios);
+    free(by_model);
+}
+
+tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmodel *c, portfolio *p, tree_estimate *out)
+{
+    tree_cross_validate(m, f, k, c, out);
+    portfolio_choose(m, k, NULL, p);
+    if (out->settings.by_model)
+        costmodel_fill(c, p, NULL);
+    return tree_fit(out->settings.by_model ? costmodel_dense(c) : m, f, p, NULL, out->settings);
 }
