@@ -9,7 +9,7 @@
 #define ROUNDS 6        /* of reweighting */
 #define SWEEPS 400      /* of coordinate descent */
 #define SETTLED 1e-7    /* relative change of a coefficient at which it ends */
-#define SHRINKAGE 0.05  /* weight of the mean of all variants, in measured shapes */
+#define SHRINKAGE 0.3  /* weight of the mean of all variants, in measured shapes */
 #define RIDGE 1e-6      /* the same of zero, while that mean is not known: collinear terms share */
 #define HUBER 0.3       /* a logarithm that is further off counts less */
 #define LEAST_FIT 1e-3  /* predicted over measured, below which logarithms are cut */
@@ -188,7 +188,7 @@ static size_t gather(const costmodel *c, size_t v, const bool *used, double *row
         n++;
     }
     for (size_t i = 0; i < COSTMODEL_TERMS; i++) {
-        scale[i] = sqrt(scale[i]);
+        scale[i] = sqrt(scale[i] / (n > 0 ? (double)n : 1));
         for (size_t k = 0; k < n && scale[i] > 0; k++)
             rows[k * COSTMODEL_TERMS + i] /= scale[i];
     }
@@ -196,7 +196,7 @@ static size_t gather(const costmodel *c, size_t v, const bool *used, double *row
 }
 
 /* `prior` NULL: zeros, which hardly count. Returns the number of shapes that took part. */
-static size_t fit(const costmodel *c, size_t v, const bool *used, const double *prior, double *out)
+static size_t fit(const costmodel *c, size_t v, const bool *used, const double *prior, double *out, double *shares)
 {
     double *rows = mem_calloc(c->m->n_shapes * COSTMODEL_TERMS + 1, sizeof *rows), scale[COSTMODEL_TERMS];
     const size_t n = gather(c, v, used, rows, scale);
@@ -208,14 +208,13 @@ static size_t fit(const costmodel *c, size_t v, const bool *used, const double *
             add_row(&e, &rows[k * COSTMODEL_TERMS], round == 0 ? 1 : weight_of(&rows[k * COSTMODEL_TERMS], x));
         for (size_t i = 0; i < COSTMODEL_TERMS; i++) {
             e.h[i][i] += scale[i] > 0 ? pull : 0;
-            e.g[i] += prior ? pull * prior[i] * scale[i] : 0;
+            e.g[i] += prior && scale[i] > 0 ? pull * prior[i] : 0;
         }
         solve(&e, x);
     }
     for (size_t i = 0; i < COSTMODEL_TERMS; i++)
         out[i] = scale[i] > 0 ? x[i] / scale[i] : 0;
-    if (n == 0 && prior)
-        memcpy(out, prior, COSTMODEL_TERMS * sizeof *out);
+    memcpy(shares, x, sizeof x);
     free(rows);
     return n;
 }
@@ -226,8 +225,9 @@ static bool find_mean(costmodel *c)
     const size_t n_variants = c->m->n_variants;
     double *all = mem_calloc(n_variants * COSTMODEL_TERMS + 1, sizeof *all);
     size_t *n = mem_calloc(n_variants + 1, sizeof *n), most = 0, counted = 0;
+    double ignored[COSTMODEL_TERMS];
     for (size_t v = 0; v < n_variants; v++) {
-        n[v] = fit(c, v, NULL, NULL, &all[v * COSTMODEL_TERMS]);
+        n[v] = fit(c, v, NULL, NULL, ignored, &all[v * COSTMODEL_TERMS]);
         most = n[v] > most ? n[v] : most;
     }
     for (size_t v = 0; v < n_variants && most > 0; v++) {
@@ -287,7 +287,8 @@ void costmodel_free(costmodel *c)
 
 void costmodel_fit(const costmodel *c, size_t v, const bool *used, double coefficients[COSTMODEL_TERMS])
 {
-    (void)fit(c, v, used, c->mean, coefficients);
+    double ignored[COSTMODEL_TERMS];
+    (void)fit(c, v, used, c->mean, coefficients, ignored);
 }
 
 double costmodel_sum(const double *coefficients, const double *terms)

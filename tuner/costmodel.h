@@ -24,6 +24,8 @@
 #define COSTMODEL_TERMS 11
 /* Made-up shapes that a tree is fitted to beside the measured ones. */
 #define COSTMODEL_SHAPES 512
+/* Their dims go beyond the measured ones by this factor, down and up. */
+#define COSTMODEL_REACH 2
 
 /* What a plan says: groups of the first launch, which has the bulk of the work, and bytes of all temporaries. */
 typedef struct costmodel_plan {
@@ -59,7 +61,7 @@ double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COST
                     const task_shape *s);
 
 /* The measured table with COSTMODEL_SHAPES rows more (fewer if the task refuses some): shapes drawn log-uniformly from
- * between the least and the largest of each key dim, each as well aligned as some measured one. Together they weigh as
+ * between the least and the largest of each key dim and COSTMODEL_REACH beyond, each as well aligned as some measured one. Together they weigh as
  * much as the measured. Their times are those of costmodel_fill. Owned by the model. */
 const cost_table *costmodel_dense(costmodel *c);
 /* Fits the members of `p` to the measured shapes of `used` (NULL: all) and fills their times on the others. Columns of

@@ -14,7 +14,7 @@
 
 typedef struct draw {
     const cost_table *m;
-    int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS]; /* of the measured shapes */
+    int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS]; /* of the measured shapes, and a little further */
     uint64_t next;
 } draw;
 
@@ -27,6 +27,8 @@ static void find_hull(draw *d)
             d->low[k] = x < d->low[k] ? x : d->low[k];
             d->high[k] = x > d->high[k] ? x : d->high[k];
         }
+        d->low[k] = (d->low[k] + COSTMODEL_REACH - 1) / COSTMODEL_REACH;
+        d->high[k] = d->high[k] > INT64_MAX / COSTMODEL_REACH ? INT64_MAX : d->high[k] * COSTMODEL_REACH;
     }
 }
 

@@ -91,7 +91,7 @@ static void choose_settings(const cost_table *m, const double *ratios, bool by_m
             best = i;
         }
     }
-    for (; chosen < best; chosen++)
+    for (chosen = by_model ? best : 0; chosen < best; chosen++)
         if (difference(m, &ratios[chosen * m->n_shapes], &ratios[best * m->n_shapes], &error) <= NEAR + CLEARLY * error)
             break;
     out->settings = (tree_settings){prices[chosen / N_PRIORS], priors[chosen % N_PRIORS], by_model};
