@@ -1,11 +1,13 @@
 /* What a dispatch table loses on shapes that were never tuned, by replay of a recorded matrix (shapes x variants):
  *
- *   dispatch TASK RESULTS [--shapes FILE] [--variants K] [--device KEY] [--type T]
+ *   dispatch TASK RESULTS [--shapes FILE] [--variants K] [--device KEY] [--type T] [--known N]
  *   dispatch gemm synthetic [--shapes FILE] [--variants K] [--seed N]
  *
  * Shapes are left out in ten folds (or those of FILE, in one); portfolio and tree are made from the others, as emit
  * makes them, and asked for those left out. Beside it, from the same shapes: the best variant of the shape with the
- * nearest volume (product of dims), of the nearest shape in log space, and the one variant that is best on the mean.
+ * nearest volume (product of dims), of the nearest shape in log space, and the one variant that is best on the mean;
+ * "measured": a tree of the measured shapes alone; "model": the member of the portfolio that the model of times
+ * (tuner/costmodel.h) finds fastest, as if a header could ask it. --known N: only so many of the others are known.
  * Regret is time over the best of everything that was timed on the shape. Last line: "dispatch: key=value ...".
  *
  * "synthetic" is a model of a tiled matrix product on a GPU of 132 units, see model_ns: to try the method without a
@@ -25,7 +27,7 @@
 
 typedef struct options {
     const char *task, *results, *shapes, *device_key, *type;
-    size_t n_variants;
+    size_t n_variants, n_known; /* n_known: at most so many of the shapes not left out are known; 0: all */
     uint64_t seed;
 } options;
 
@@ -256,8 +258,9 @@ static size_t by_model(const costmodel *c, const portfolio *p, double (*fits)[CO
     return best;
 }
 
-/* `used` says which shapes are known. */
-static void one_fold(const cost_table *m, const costmodel_source *source, const bool *used, size_t k, replay *r)
+/* `used` says which shapes are known, `left_out` which are asked for. */
+static void one_fold(const cost_table *m, const costmodel_source *source, const bool *used, const bool *left_out,
+                     size_t k, replay *r)
 {
     cost_table train;
     shape_features f;
@@ -278,7 +281,7 @@ static void one_fold(const cost_table *m, const costmodel_source *source, const 
     r->by_model += e.settings.by_model;
     r->folds++;
     for (size_t i = 0; i < m->n_shapes; i++) {
-        if (used[i])
+        if (!left_out[i])
             continue;
         const size_t single = best_variant(&train, SIZE_MAX, m, i);
         const size_t chosen = by_tree(t, m, i), before = by_tree(measured, m, i);
@@ -308,26 +311,45 @@ static bool is_listed(const cost_table *m, size_t shape, const task_shape *list,
     return false;
 }
 
-static void run_folds(const cost_table *m, const costmodel_source *source, const task_shape *list, size_t n_list,
-                      size_t k, replay *r)
+/* Of the shapes in `used` keeps `n`, drawn. */
+static void keep_some(size_t n_shapes, bool *used, size_t n, uint64_t stream)
 {
-    bool *used = mem_calloc(m->n_shapes + 1, sizeof *used);
+    size_t left = n_shapes, known = 0;
+    for (size_t i = 0; i < n_shapes; i++)
+        known += used[i];
+    for (size_t i = 0; i < n_shapes; i++)
+        if (used[i]) {
+            used[i] = counter_rng_unit(4, stream, left) * (double)known < (double)n;
+            n -= used[i];
+            known--;
+            left--;
+        }
+}
+
+static void run_folds(const cost_table *m, const costmodel_source *source, const task_shape *list, size_t n_list,
+                      const options *o, replay *r)
+{
+    bool *used = mem_calloc(m->n_shapes + 1, sizeof *used), *left_out = mem_calloc(m->n_shapes + 1, sizeof *left_out);
     size_t *fold = mem_calloc(m->n_shapes + 1, sizeof *fold);
     size_t n_left_out = 0;
     for (size_t i = 0; i < m->n_shapes; i++) /* shuffled: neighbours in the file are often alike */
         fold[i] = (size_t)(counter_rng_u64(3, 9, i) % FOLDS);
     for (size_t f = 0; f < (n_list > 0 ? 1 : FOLDS); f++) {
         for (size_t i = 0; i < m->n_shapes; i++) {
-            used[i] = n_list > 0 ? !is_listed(m, i, list, n_list) : fold[i] != f;
-            n_left_out += !used[i];
+            left_out[i] = n_list > 0 ? is_listed(m, i, list, n_list) : fold[i] == f;
+            used[i] = !left_out[i];
+            n_left_out += left_out[i];
         }
-        one_fold(m, source, used, k, r);
+        if (o->n_known > 0)
+            keep_some(m->n_shapes, used, o->n_known, f);
+        one_fold(m, source, used, left_out, o->n_variants, r);
     }
     if (n_left_out == 0) {
         fprintf(stderr, "dispatch: no shape of the list was measured\n");
         exit(2);
     }
     free(used);
+    free(left_out);
     free(fold);
 }
 
@@ -433,7 +455,7 @@ static void replay_recorded(const task *t, const options *o, const task_shape *l
         columns c;
         read_context(t, &types, &groups.items[i], n, &m, &c);
         const costmodel_source source = {&c, plan_of, runs, types, costmodel_units(groups.items[i].device_key)};
-        run_folds(&m, &source, list, n_list, o->n_variants, &r);
+        run_folds(&m, &source, list, n_list, o, &r);
         print_all(&m, &r, o);
         for (size_t v = 0; v < c.n; v++)
             variant_free(c.variants[v]);
@@ -465,7 +487,7 @@ int main(int argc, char **argv)
     if (argc < 3 || argc % 2 == 0) {
         fprintf(stderr,
                 "usage: dispatch TASK RESULTS|synthetic [--shapes FILE] [--variants K] [--device KEY] [--type T] "
-                "[--seed N]\n");
+                "[--seed N] [--known N]\n");
         return 2;
     }
     const options o = {.task = argv[1],
@@ -474,6 +496,7 @@ int main(int argc, char **argv)
                        .device_key = value_of(argc, argv, "--device", NULL),
                        .type = value_of(argc, argv, "--type", ""),
                        .n_variants = strtoul(value_of(argc, argv, "--variants", "8"), NULL, 10),
+                       .n_known = strtoul(value_of(argc, argv, "--known", "0"), NULL, 10),
                        .seed = strtoull(value_of(argc, argv, "--seed", "1"), NULL, 10)};
     if (o.n_variants < 1 || o.n_variants > PORTFOLIO_MAX) {
         fprintf(stderr, "dispatch: --variants: 1 to %d\n", PORTFOLIO_MAX);
@@ -490,7 +513,7 @@ int main(int argc, char **argv)
         need(task_types_parse(t, o.type, &source.types, &err), &err);
         (void)make_tiles(c.tiles);
         make_synthetic(t, &o, list, n_list, &m);
-        run_folds(&m, &source, list, n_list, o.n_variants, &r);
+        run_folds(&m, &source, list, n_list, &o, &r);
         print_all(&m, &r, &o);
         costs_clear(&m);
     } else {
