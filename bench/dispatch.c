@@ -151,7 +151,16 @@ static variant *expand_entry(template *const *templates, size_t n, const task_ty
 
 /* ---- the rules ---- */
 
-typedef enum rule { RULE_TREE, RULE_MEASURED, RULE_MODEL, RULE_VOLUME, RULE_NEAREST, RULE_SINGLE, RULE_PORTFOLIO, RULES } rule;
+typedef enum rule {
+    RULE_TREE,
+    RULE_MEASURED,
+    RULE_MODEL,
+    RULE_VOLUME,
+    RULE_NEAREST,
+    RULE_SINGLE,
+    RULE_PORTFOLIO,
+    RULES
+} rule;
 static const char *const rule_names[RULES] = {"tree", "measured", "model", "volume", "nearest", "single", "portfolio"};
 
 static double distance(const task *t, const int64_t *a, const int64_t *b, rule r)

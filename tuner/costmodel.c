@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 6        /* of reweighting */
-#define SWEEPS 400      /* of coordinate descent */
-#define SETTLED 1e-7    /* relative change of a coefficient at which it ends */
+#define ROUNDS 6       /* of reweighting */
+#define SWEEPS 400     /* of coordinate descent */
+#define SETTLED 1e-7   /* relative change of a coefficient at which it ends */
 #define SHRINKAGE 0.3  /* weight of the mean of all variants, in measured shapes */
-#define RIDGE 1e-6      /* the same of zero, while that mean is not known: collinear terms share */
-#define HUBER 0.3       /* a logarithm that is further off counts less */
-#define LEAST_FIT 1e-3  /* predicted over measured, below which logarithms are cut */
+#define RIDGE 1e-6     /* the same of zero, while that mean is not known: collinear terms share */
+#define HUBER 0.3      /* a logarithm that is further off counts less */
+#define LEAST_FIT 1e-3 /* predicted over measured, below which logarithms are cut */
 #define LARGEST_STEP 4096
 
 /* ---- terms ---- */
@@ -299,8 +299,7 @@ double costmodel_sum(const double *coefficients, const double *terms)
     return ns > 0 && isfinite(ns) ? ns : NAN;
 }
 
-double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COSTMODEL_TERMS],
-                    const task_shape *s)
+double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COSTMODEL_TERMS], const task_shape *s)
 {
     double terms[COSTMODEL_TERMS];
     return costmodel_terms(c, v, s, terms) ? costmodel_sum(coefficients, terms) : NAN;

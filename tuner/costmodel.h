@@ -57,8 +57,7 @@ void costmodel_free(costmodel *c); /* NULL is fine */
 /* Fits a variant to those shapes of `used` (NULL: all) on which it was timed. */
 void costmodel_fit(const costmodel *c, size_t v, const bool *used, double coefficients[COSTMODEL_TERMS]);
 /* What that variant takes, ns; NaN without a plan. */
-double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COSTMODEL_TERMS],
-                    const task_shape *s);
+double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COSTMODEL_TERMS], const task_shape *s);
 
 /* The measured table with COSTMODEL_SHAPES rows more (fewer if the task refuses some): shapes drawn log-uniformly from
  * between the least and the largest of each key dim and COSTMODEL_REACH beyond, each as well aligned as some measured one. Together they weigh as

@@ -109,12 +109,12 @@ static void choose_settings(const cost_table *m, const double *ratios, tree_esti
     memcpy(out->ratios, &ratios[chosen * m->n_shapes], m->n_shapes * sizeof *ratios);
 }
 
-/* The model is taken unless the tree of measured shapes alone is clearly better. */
+/* The model is taken unless the tree of measured shapes alone is clearly better, or as good on every shape. */
 static void consider_model(const cost_table *m, const double *by_model, tree_estimate *out)
 {
     double error;
     const double worse = difference(m, by_model, out->ratios, &error);
-    if (worse > NEAR + CLEARLY * error)
+    if (worse > NEAR + CLEARLY * error || (worse >= 0 && error <= 0))
         return;
     out->settings = model_settings;
     out->held_out = regret_of(m, by_model);
@@ -149,7 +149,8 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     free(by_model);
 }
 
-tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmodel *c, portfolio *p, tree_estimate *out)
+tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmodel *c, portfolio *p,
+                  tree_estimate *out)
 {
     tree_cross_validate(m, f, k, c, out);
     portfolio_choose(m, k, NULL, p);
