@@ -9,8 +9,8 @@
 #define ROUNDS 6       /* of reweighting */
 #define SWEEPS 400     /* of coordinate descent */
 #define SETTLED 1e-7   /* relative change of a coefficient at which it ends */
-#define SHRINKAGE 0.3  /* weight of the mean of all variants, in measured shapes */
-#define RIDGE 1e-6     /* the same of zero, while that mean is not known: collinear terms share */
+#define SHRINKAGE 0.3  /* weight of the mean shares of all variants, in measured shapes */
+#define RIDGE 1e-6     /* the same of zero, while they are not known: collinear terms share */
 #define HUBER 0.3      /* a logarithm that is further off counts less */
 #define LEAST_FIT 1e-3 /* predicted over measured, below which logarithms are cut */
 #define LARGEST_STEP 4096
@@ -195,7 +195,8 @@ static size_t gather(const costmodel *c, size_t v, const bool *used, double *row
     return n;
 }
 
-/* `prior` NULL: zeros, which hardly count. Returns the number of shapes that took part. */
+/* `prior` are shares that the terms are expected to have; NULL: zeros, which hardly count. `shares` are those found, out
+ * the coefficients: all zeros if no shape took part. Returns how many did. */
 static size_t fit(const costmodel *c, size_t v, const bool *used, const double *prior, double *out, double *shares)
 {
     double *rows = mem_calloc(c->m->n_shapes * COSTMODEL_TERMS + 1, sizeof *rows), scale[COSTMODEL_TERMS];

@@ -12,8 +12,10 @@
  * of groups is ceil(M / 64) works in steps of 64), so nothing here knows a template.
  *
  * Each variant has coefficients of its own, fitted to its logarithms of time by iterated weighted non-negative least
- * squares (weights of Huber for the outliers) and drawn towards the mean of all variants, as far as its own times are
- * few. Only the ratios between variants on one shape are used. */
+ * squares (weights of Huber for the outliers). Beside its times stands the mean share that each term has in the times of
+ * all variants: a share has no scale, so a variant with small groups does not pull one with large ones off. Only the
+ * ratios between variants on one shape are used.
+ */
 #ifndef KERNWRIGHT_TUNER_COSTMODEL_H
 #define KERNWRIGHT_TUNER_COSTMODEL_H
 
@@ -49,7 +51,7 @@ bool costmodel_plan_variant(const variant *v, const task_shape *s, costmodel_pla
 /* The last part of a device key, vendor/arch/name/units; 1 if that is no number. */
 double costmodel_units(const char *device_key);
 
-/* Asks for all plans that it needs of the measured shapes and finds the mean of all variants. `m` and the cookie are
+/* Asks for all plans that it needs of the measured shapes and finds the mean shares. `m` and the cookie are
  * borrowed. NULL if less than a quarter of the columns have plans, or no shape was timed: there is no model then. */
 costmodel *costmodel_new(const cost_table *m, const costmodel_source *source);
 void costmodel_free(costmodel *c); /* NULL is fine */
@@ -60,8 +62,8 @@ void costmodel_fit(const costmodel *c, size_t v, const bool *used, double coeffi
 double costmodel_ns(const costmodel *c, size_t v, const double coefficients[COSTMODEL_TERMS], const task_shape *s);
 
 /* The measured table with COSTMODEL_SHAPES rows more (fewer if the task refuses some): shapes drawn log-uniformly from
- * between the least and the largest of each key dim and COSTMODEL_REACH beyond, each as well aligned as some measured one. Together they weigh as
- * much as the measured. Their times are those of costmodel_fill. Owned by the model. */
+ * between the least and the largest of each key dim and COSTMODEL_REACH beyond, each as well aligned as some measured
+ * one. Together they weigh as much as the measured. Their times are those of costmodel_fill. Owned by the model. */
 const cost_table *costmodel_dense(costmodel *c);
 /* Fits the members of `p` to the measured shapes of `used` (NULL: all) and fills their times on the others. Columns of
  * other variants stay as they are. */

@@ -9,9 +9,9 @@ struct costmodel {
     costmodel_source source;
     int64_t *steps; /* [variant * TASK_MAX_DIMS + dim] */
     double *terms;  /* [(shape * variants + variant) * COSTMODEL_TERMS]; the first NaN: not timed, or no plan */
-    double mean[COSTMODEL_TERMS];
-    cost_table dense;     /* n_variants 0: not made yet */
-    double **dense_terms; /* [variant]; NULL: not made yet */
+    double mean[COSTMODEL_TERMS]; /* share of each term in the times of all variants */
+    cost_table dense;             /* n_variants 0: not made yet */
+    double **dense_terms;         /* [variant]; NULL: not made yet */
 };
 
 /* The terms of a variant on a shape; false without a plan. */
