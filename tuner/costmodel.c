@@ -195,8 +195,8 @@ static size_t gather(const costmodel *c, size_t v, const bool *used, double *row
     return n;
 }
 
-/* `prior` are shares that the terms are expected to have; NULL: zeros, which hardly count. `shares` are those found, out
- * the coefficients: all zeros if no shape took part. Returns how many did. */
+/* `prior` are shares that the terms are expected to have; NULL: zeros, which hardly count. `shares` are those found,
+ * `out` the coefficients: all zeros if no shape took part. Returns how many did. */
 static size_t fit(const costmodel *c, size_t v, const bool *used, const double *prior, double *out, double *shares)
 {
     double *rows = mem_calloc(c->m->n_shapes * COSTMODEL_TERMS + 1, sizeof *rows), scale[COSTMODEL_TERMS];

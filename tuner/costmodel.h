@@ -12,8 +12,8 @@
  * of groups is ceil(M / 64) works in steps of 64), so nothing here knows a template.
  *
  * Each variant has coefficients of its own, fitted to its logarithms of time by iterated weighted non-negative least
- * squares (weights of Huber for the outliers). Beside its times stands the mean share that each term has in the times of
- * all variants: a share has no scale, so a variant with small groups does not pull one with large ones off. Only the
+ * squares (weights of Huber for the outliers). Beside its times stands the mean share that each term has in the times
+ * of all variants: a share has no scale, so a variant with small groups does not pull one with large ones off. Only the
  * ratios between variants on one shape are used.
  */
 #ifndef KERNWRIGHT_TUNER_COSTMODEL_H
