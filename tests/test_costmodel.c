@@ -220,6 +220,9 @@ static void without_plans_there_is_no_model(void **state)
     costmodel_source source = source_of(t);
     costs_init(&empty, t, 0, TILES);
     assert_null(costmodel_new(&empty, &source));
+    empty.n_shapes = COSTMODEL_MOST; /* too large: looked at no further */
+    assert_null(costmodel_new(&empty, &source));
+    empty.n_shapes = 0;
     source.plan = plan_nothing;
     assert_null(costmodel_new(&m, &source));
     costmodel_free(NULL);

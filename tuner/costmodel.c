@@ -249,6 +249,8 @@ static bool find_mean(costmodel *c)
 
 costmodel *costmodel_new(const cost_table *m, const costmodel_source *source)
 {
+    if (m->n_shapes > COSTMODEL_MOST / (m->n_variants + 1))
+        return NULL;
     costmodel *c = mem_calloc(1, sizeof *c);
     size_t planned = 0;
     *c = (costmodel){.m = m, .source = *source};

@@ -52,7 +52,9 @@ bool costmodel_plan_variant(const variant *v, const task_shape *s, costmodel_pla
 double costmodel_units(const char *device_key);
 
 /* Asks for all plans that it needs of the measured shapes and finds the mean shares. `m` and the cookie are
- * borrowed. NULL if less than a quarter of the columns have plans, or no shape was timed: there is no model then. */
+ * borrowed. NULL if less than a quarter of the columns have plans, no shape was timed, or the table has more than
+ * COSTMODEL_MOST places: there is no model then. */
+#define COSTMODEL_MOST 1000000
 costmodel *costmodel_new(const cost_table *m, const costmodel_source *source);
 void costmodel_free(costmodel *c); /* NULL is fine */
 

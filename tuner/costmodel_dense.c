@@ -11,6 +11,7 @@
 
 #define SEED 11
 #define LARGEST_ALIGN 64
+#define LARGEST_DIM 0x1p62
 
 typedef struct draw {
     const cost_table *m;
@@ -36,7 +37,7 @@ static void find_hull(draw *d)
 static int64_t draw_dim(draw *d, size_t k, int64_t like)
 {
     const double low = log(fmax((double)d->low[k], 1)), high = log(fmax((double)d->high[k], 1));
-    const int64_t x = llround(exp(low + (high - low) * counter_rng_unit(SEED, 1, d->next++)));
+    const int64_t x = llround(fmin(exp(low + (high - low) * counter_rng_unit(SEED, 1, d->next++)), LARGEST_DIM));
     int64_t align = 1;
     while (align < LARGEST_ALIGN && like % (2 * align) == 0 && 2 * align <= x)
         align *= 2;
