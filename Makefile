@@ -264,11 +264,11 @@ valgrind-run: $(VALGRIND_TESTS)
 bench: all
 	@for b in bench/*.sh; do [ -f "$$b" ] || continue; echo "== $$b"; $(TEST_ENV) $$b || exit 1; done
 
-## bench-dispatch: regret on shapes never tuned, cost of selection; RESULTS=file SHAPES=file TASK VARIANTS DEVICE
+## bench-dispatch: regret on shapes never tuned, cost of selection; RESULTS=file SHAPES=file TASK VARIANTS DEVICE KNOWN
 .PHONY: bench-dispatch
 bench-dispatch: all
 	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
-	  bench/dispatch.sh
+	  KNOWN='$(KNOWN)' bench/dispatch.sh
 
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all

@@ -1,11 +1,13 @@
 /* What a dispatch table loses on shapes that were never tuned, by replay of a recorded matrix (shapes x variants):
  *
- *   dispatch TASK RESULTS [--shapes FILE] [--variants K] [--device KEY] [--type T]
+ *   dispatch TASK RESULTS [--shapes FILE] [--variants K] [--device KEY] [--type T] [--known N]
  *   dispatch gemm synthetic [--shapes FILE] [--variants K] [--seed N]
  *
  * Shapes are left out in ten folds (or those of FILE, in one); portfolio and tree are made from the others, as emit
  * makes them, and asked for those left out. Beside it, from the same shapes: the best variant of the shape with the
- * nearest volume (product of dims), of the nearest shape in log space, and the one variant that is best on the mean.
+ * nearest volume (product of dims), of the nearest shape in log space, and the one variant that is best on the mean;
+ * "measured": a tree of the measured shapes alone; "model": the member of the portfolio that the model of times
+ * (tuner/costmodel.h) finds fastest, as if a header could ask it. --known N: only so many of the others are known.
  * Regret is time over the best of everything that was timed on the shape. Last line: "dispatch: key=value ...".
  *
  * "synthetic" is a model of a tiled matrix product on a GPU of 132 units, see model_ns: to try the method without a
@@ -25,7 +27,7 @@
 
 typedef struct options {
     const char *task, *results, *shapes, *device_key, *type;
-    size_t n_variants;
+    size_t n_variants, n_known; /* n_known: at most so many of the shapes not left out are known; 0: all */
     uint64_t seed;
 } options;
 
@@ -97,10 +99,69 @@ static void make_synthetic(const task *t, const options *o, const task_shape *mo
     costs_finish(m);
 }
 
+/* ---- plans, for the model of times ---- */
+
+/* What the columns are: tiles of the synthetic model, or variants expanded from today's templates. */
+typedef struct columns {
+    tile tiles[256];
+    variant **variants; /* NULL: tiles */
+    size_t n;
+} columns;
+
+static bool plan_of(void *cookie, size_t v, const task_shape *s, costmodel_plan *out)
+{
+    const columns *c = cookie;
+    if (c->variants)
+        return costmodel_plan_variant(c->variants[v], s, out);
+    const double M = (double)s->dims[0], N = (double)s->dims[1];
+    const tile *x = &c->tiles[v];
+    *out = (costmodel_plan){ceil(M / x->m) * ceil(N / x->n) * x->split, x->split > 1 ? 4 * M * N * x->split : 0};
+    return true;
+}
+
+static bool runs(void *cookie, size_t v, const task_shape *s)
+{
+    const columns *c = cookie;
+    if (c->variants)
+        return c->variants[v] && variant_fits(c->variants[v], s, NULL, NULL);
+    return c->tiles[v].vector != 4 || (s->dims[1] % 4 == 0 && s->dims[2] % 4 == 0);
+}
+
+/* NULL where the template is gone or expands to another text now. */
+static variant *expand_entry(template *const *templates, size_t n, const task_types *types, const ledger_entry *e)
+{
+    variant *v = NULL;
+    kw_error err;
+    for (size_t i = 0; i < n; i++) {
+        const template *p = templates[i];
+        if (strcmp(p->name, e->template_name) != 0)
+            continue;
+        uint32_t *config = mem_calloc(p->n_params + 1, sizeof *config);
+        json *j = json_parse(e->config, strlen(e->config), "config", 1, 1, &err);
+        if (j && template_config_from_json(p, j, config, &err) == KW_OK &&
+            variant_expand(p, types, config, NULL, &v, &err) == KW_OK && strcmp(v->hash, e->source_hash) != 0) {
+            variant_free(v);
+            v = NULL;
+        }
+        json_free(j);
+        free(config);
+    }
+    return v;
+}
+
 /* ---- the rules ---- */
 
-typedef enum rule { RULE_TREE, RULE_VOLUME, RULE_NEAREST, RULE_SINGLE, RULE_PORTFOLIO, RULES } rule;
-static const char *const rule_names[RULES] = {"tree", "volume", "nearest", "single", "portfolio"};
+typedef enum rule {
+    RULE_TREE,
+    RULE_MEASURED,
+    RULE_MODEL,
+    RULE_VOLUME,
+    RULE_NEAREST,
+    RULE_SINGLE,
+    RULE_PORTFOLIO,
+    RULES
+} rule;
+static const char *const rule_names[RULES] = {"tree", "measured", "model", "volume", "nearest", "single", "portfolio"};
 
 static double distance(const task *t, const int64_t *a, const int64_t *b, rule r)
 {
@@ -187,30 +248,57 @@ static void add_score(score *s, const cost_table *m, size_t shape, size_t v)
 
 typedef struct replay {
     score of[RULES];
-    size_t leaves, beyond, folds; /* beyond: shapes out of the tree's reach */
+    size_t leaves, beyond, folds, by_model; /* beyond: shapes out of the tree's reach; by_model: folds whose tree is */
 } replay;
 
-/* `used` says which shapes are known. */
-static void one_fold(const cost_table *m, const bool *used, size_t k, replay *r)
+/* The member that is fastest by the model of times, as if a header could ask it. */
+static size_t by_model(const costmodel *c, const portfolio *p, double (*fits)[COSTMODEL_TERMS], const cost_table *m,
+                       size_t shape)
+{
+    size_t best = SIZE_MAX;
+    double least = INFINITY;
+    for (size_t k = 0; k < p->n; k++) {
+        const double ns = costmodel_ns(c, p->variants[k], fits[k], &m->shapes[shape]);
+        if (costs_runs(m, shape, p->variants[k]) && ns < least) {
+            least = ns;
+            best = p->variants[k];
+        }
+    }
+    return best;
+}
+
+/* `used` says which shapes are known, `left_out` which are asked for. */
+static void one_fold(const cost_table *m, const costmodel_source *source, const bool *used, const bool *left_out,
+                     size_t k, replay *r)
 {
     cost_table train;
     shape_features f;
     tree_estimate e;
     portfolio p;
+    double fits[PORTFOLIO_MAX][COSTMODEL_TERMS];
     costs_subset(m, used, &train);
     features_of_task(m->task, &f);
-    tree_cross_validate(&train, &f, k, &e);
-    portfolio_choose(&train, k, NULL, &p);
-    tree *t = tree_fit(&train, &f, &p, NULL, e.settings);
+    costmodel *c = costmodel_new(&train, source);
+    tree *t = tree_choose(&train, &f, k, NULL, &p, &e), *measured = t;
+    if (c) {
+        free(e.ratios);
+        t = tree_choose(&train, &f, k, c, &p, &e);
+    }
+    for (size_t i = 0; c && i < p.n; i++)
+        costmodel_fit(c, p.variants[i], NULL, fits[i]);
     r->leaves += tree_leaves(t);
+    r->by_model += e.settings.by_model;
     r->folds++;
     for (size_t i = 0; i < m->n_shapes; i++) {
-        if (used[i])
+        if (!left_out[i])
             continue;
         const size_t single = best_variant(&train, SIZE_MAX, m, i);
-        size_t chosen = by_tree(t, m, i);
+        const size_t chosen = by_tree(t, m, i), before = by_tree(measured, m, i);
         r->beyond += chosen == SIZE_MAX;
         add_score(&r->of[RULE_TREE], m, i, chosen == SIZE_MAX ? single : chosen);
+        add_score(&r->of[RULE_MEASURED], m, i, before == SIZE_MAX ? single : before);
+        if (c)
+            add_score(&r->of[RULE_MODEL], m, i, by_model(c, &p, fits, m, i));
         add_score(&r->of[RULE_SINGLE], m, i, single);
         add_score(&r->of[RULE_PORTFOLIO], m, i, by_portfolio(&p, m, i));
         for (rule q = RULE_VOLUME; q <= RULE_NEAREST; q++)
@@ -218,6 +306,9 @@ static void one_fold(const cost_table *m, const bool *used, size_t k, replay *r)
     }
     free(e.ratios);
     tree_free(t);
+    if (measured != t)
+        tree_free(measured);
+    costmodel_free(c);
     costs_clear(&train);
 }
 
@@ -229,25 +320,45 @@ static bool is_listed(const cost_table *m, size_t shape, const task_shape *list,
     return false;
 }
 
-static void run_folds(const cost_table *m, const task_shape *list, size_t n_list, size_t k, replay *r)
+/* Of the shapes in `used` keeps `n`, drawn. */
+static void keep_some(size_t n_shapes, bool *used, size_t n, uint64_t stream)
 {
-    bool *used = mem_calloc(m->n_shapes + 1, sizeof *used);
+    size_t left = n_shapes, known = 0;
+    for (size_t i = 0; i < n_shapes; i++)
+        known += used[i];
+    for (size_t i = 0; i < n_shapes; i++)
+        if (used[i]) {
+            used[i] = counter_rng_unit(4, stream, left) * (double)known < (double)n;
+            n -= used[i];
+            known--;
+            left--;
+        }
+}
+
+static void run_folds(const cost_table *m, const costmodel_source *source, const task_shape *list, size_t n_list,
+                      const options *o, replay *r)
+{
+    bool *used = mem_calloc(m->n_shapes + 1, sizeof *used), *left_out = mem_calloc(m->n_shapes + 1, sizeof *left_out);
     size_t *fold = mem_calloc(m->n_shapes + 1, sizeof *fold);
     size_t n_left_out = 0;
     for (size_t i = 0; i < m->n_shapes; i++) /* shuffled: neighbours in the file are often alike */
         fold[i] = (size_t)(counter_rng_u64(3, 9, i) % FOLDS);
     for (size_t f = 0; f < (n_list > 0 ? 1 : FOLDS); f++) {
         for (size_t i = 0; i < m->n_shapes; i++) {
-            used[i] = n_list > 0 ? !is_listed(m, i, list, n_list) : fold[i] != f;
-            n_left_out += !used[i];
+            left_out[i] = n_list > 0 ? is_listed(m, i, list, n_list) : fold[i] == f;
+            used[i] = !left_out[i];
+            n_left_out += left_out[i];
         }
-        one_fold(m, used, k, r);
+        if (o->n_known > 0)
+            keep_some(m->n_shapes, used, o->n_known, f);
+        one_fold(m, source, used, left_out, o->n_variants, r);
     }
     if (n_left_out == 0) {
         fprintf(stderr, "dispatch: no shape of the list was measured\n");
         exit(2);
     }
     free(used);
+    free(left_out);
     free(fold);
 }
 
@@ -264,9 +375,9 @@ static void print_all(const cost_table *m, const replay *r, const options *o)
     }
     printf(
         "dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%zu folds=%zu "
-        "leaves_mean=%.1f beyond_reach=%zu",
+        "leaves_mean=%.1f beyond_reach=%zu folds_by_model=%zu",
         strcmp(o->results, "synthetic") == 0 ? "synthetic" : "recorded", m->n_shapes, r->of[0].n, r->of[0].n_longer,
-        m->n_variants, o->n_variants, r->folds, (double)r->leaves / (double)r->folds, r->beyond);
+        m->n_variants, o->n_variants, r->folds, (double)r->leaves / (double)r->folds, r->beyond, r->by_model);
     for (rule q = 0; q < RULES; q++)
         printf(" %s_geomean=%.4f %s_worst=%.3f %s_geomean_30us=%.4f %s_worst_30us=%.3f", rule_names[q],
                regret_geomean(&r->of[q].all), rule_names[q], r->of[q].all.worst, rule_names[q],
@@ -292,7 +403,8 @@ static size_t find_columns(const results_group *g, size_t n, const char **hashes
 
 /* What was not timed counts as not able to run: a recorded matrix has every configuration on every shape that it
  * takes. */
-static void read_context(const task *t, const results_group *g, size_t n, cost_table *m)
+static void read_context(const task *t, const task_types *types, const results_group *g, size_t n, cost_table *m,
+                         columns *c)
 {
     enum { MOST = 4096 };
     const char **hashes = mem_calloc(MOST, sizeof *hashes);
@@ -315,6 +427,18 @@ static void read_context(const task *t, const results_group *g, size_t n, cost_t
         }
     }
     costs_finish(m);
+    template **templates;
+    size_t n_templates;
+    need(template_find(t, NULL, 0, &templates, &n_templates, &err), &err);
+    *c = (columns){.variants = mem_calloc(m->n_variants + 1, sizeof *c->variants), .n = m->n_variants};
+    for (size_t v = 0; v < m->n_variants; v++)
+        for (size_t i = 0; i < n && !c->variants[v]; i++) {
+            const ledger_entry *e = ledger_find(&g[i].ledger, hashes[v]);
+            c->variants[v] = e ? expand_entry(templates, n_templates, types, e) : NULL;
+        }
+    for (size_t i = 0; i < n_templates; i++)
+        template_free(templates[i]);
+    free(templates);
     free(hashes);
 }
 
@@ -337,9 +461,14 @@ static void replay_recorded(const task *t, const options *o, const task_shape *l
         for (n = 1; i + n < groups.n && results_same_context(&groups.items[i], &groups.items[i + n]);)
             n++;
         printf("%s, %s caches\n", groups.items[i].device_key, groups.items[i].mode);
-        read_context(t, &groups.items[i], n, &m);
-        run_folds(&m, list, n_list, o->n_variants, &r);
+        columns c;
+        read_context(t, &types, &groups.items[i], n, &m, &c);
+        const costmodel_source source = {&c, plan_of, runs, types, costmodel_units(groups.items[i].device_key)};
+        run_folds(&m, &source, list, n_list, o, &r);
         print_all(&m, &r, o);
+        for (size_t v = 0; v < c.n; v++)
+            variant_free(c.variants[v]);
+        free(c.variants);
         costs_clear(&m);
     }
     if (groups.n == 0)
@@ -367,7 +496,7 @@ int main(int argc, char **argv)
     if (argc < 3 || argc % 2 == 0) {
         fprintf(stderr,
                 "usage: dispatch TASK RESULTS|synthetic [--shapes FILE] [--variants K] [--device KEY] [--type T] "
-                "[--seed N]\n");
+                "[--seed N] [--known N]\n");
         return 2;
     }
     const options o = {.task = argv[1],
@@ -376,6 +505,7 @@ int main(int argc, char **argv)
                        .device_key = value_of(argc, argv, "--device", NULL),
                        .type = value_of(argc, argv, "--type", ""),
                        .n_variants = strtoul(value_of(argc, argv, "--variants", "8"), NULL, 10),
+                       .n_known = strtoul(value_of(argc, argv, "--known", "0"), NULL, 10),
                        .seed = strtoull(value_of(argc, argv, "--seed", "1"), NULL, 10)};
     if (o.n_variants < 1 || o.n_variants > PORTFOLIO_MAX) {
         fprintf(stderr, "dispatch: --variants: 1 to %d\n", PORTFOLIO_MAX);
@@ -387,8 +517,12 @@ int main(int argc, char **argv)
     if (strcmp(o.results, "synthetic") == 0) {
         cost_table m;
         replay r = {0};
+        columns c = {.n = 0};
+        costmodel_source source = {.cookie = &c, .plan = plan_of, .runs = runs, .units = UNITS};
+        need(task_types_parse(t, o.type, &source.types, &err), &err);
+        (void)make_tiles(c.tiles);
         make_synthetic(t, &o, list, n_list, &m);
-        run_folds(&m, list, n_list, o.n_variants, &r);
+        run_folds(&m, &source, list, n_list, &o, &r);
         print_all(&m, &r, &o);
         costs_clear(&m);
     } else {

@@ -2,7 +2,7 @@
 # Dispatch: what a header loses on shapes that were never tuned (bench/dispatch.c), and what selection, writing and
 # compiling cost (bench/select.sh). Last line: "dispatch: key=value ...". Environment: BUILD, CC, CXX; RESULTS=file: a
 # results file with a matrix of shapes x variants (default: the synthetic model); TASK (gemm), VARIANTS (8), DEVICE=KEY;
-# SHAPES=file: these shapes are left out, the others known.
+# SHAPES=file: these shapes are left out, the others known; KNOWN=N: only N of them.
 set -eu
 build=${BUILD:-build} cc=${CC:-gcc} task=${TASK:-gemm} variants=${VARIANTS:-8}
 mkdir -p "$build/bench"
@@ -11,7 +11,7 @@ modules=$(cat tools/modules)
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/dispatch" bench/dispatch.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
 "$build/bench/dispatch" "$task" "${RESULTS:-synthetic}" ${SHAPES:+--shapes "$SHAPES"} --variants "$variants" \
-    ${DEVICE:+--device "$DEVICE"} >"$build/bench/dispatch.txt"
+    ${DEVICE:+--device "$DEVICE"} ${KNOWN:+--known "$KNOWN"} >"$build/bench/dispatch.txt"
 bench/select.sh >"$build/bench/select.txt"
 grep -v '^dispatch: ' "$build/bench/dispatch.txt"
 grep -v '^select: ' "$build/bench/select.txt"

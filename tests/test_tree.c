@@ -119,7 +119,7 @@ static void one_split_is_found(void **state)
     features_of_task(t, &f);
     cost_table m = grid(t, 2, by_product);
     const portfolio p = all_of(&m);
-    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.1, 0.25});
+    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.1, 0.25, false});
     assert_int_equal(tree_leaves(fit), 2);
     for (size_t i = 0; i < m.n_shapes; i++)
         assert_true(tree_ratio(fit, i) == 1);
@@ -164,7 +164,7 @@ static void costs_not_labels_decide(void **state)
     features_of_task(t, &f);
     cost_table m = grid(t, 3, label_trap);
     const portfolio p = all_of(&m);
-    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.5, 0.25});
+    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.5, 0.25, false});
     tree_export(fit, (double[]){1, 1}, &h);
     assert_int_equal(tree_leaves(fit), 2);
     assert_int_equal(h.nodes[0].feature, 1); /* N */
@@ -185,7 +185,7 @@ static void a_price_too_high_leaves_one_leaf(void **state)
     features_of_task(t, &f);
     cost_table m = grid(t, 2, by_product);
     const portfolio p = all_of(&m);
-    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){INFINITY, 1});
+    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){INFINITY, 1, false});
     assert_int_equal(tree_leaves(fit), 1);
     tree_export(fit, (double[]){1.5}, &h);
     assert_int_equal(h.n_nodes, 0);
@@ -211,7 +211,7 @@ static void leaves_are_as_many_as_a_header_takes(void **state)
     features_of_task(t, &f);
     cost_table m = grid(t, 6, noise);
     const portfolio p = all_of(&m);
-    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0, 0});
+    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0, 0, false});
     assert_true(tree_leaves(fit) > 8 && tree_leaves(fit) <= HEADER_TREE_LEAVES);
     tree_free(fit);
     costs_clear(&m);
@@ -228,7 +228,7 @@ static void what_cannot_run_gives_way(void **state)
     costs_exclude(&m, 0, 0);
     costs_finish(&m);
     const portfolio p = all_of(&m);
-    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.1, 1});
+    tree *fit = tree_fit(&m, &f, &p, NULL, (tree_settings){0.1, 1, false});
     assert_true(tree_ratio(fit, 0) == 1.8); /* the other one is all that runs there */
     assert_true(tree_ratio(fit, 1) == 1);
     costs_exclude(&m, 0, 1);
@@ -254,14 +254,14 @@ static void structure_is_found_and_noise_is_not(void **state)
     tree_estimate e;
     features_of_task(t, &f);
     cost_table m = grid(t, 2, by_product);
-    tree_cross_validate(&m, &f, 2, &e);
+    tree_cross_validate(&m, &f, 2, NULL, &e);
     assert_int_equal(e.folds, SIDE * SIDE); /* one by one */
     assert_true(regret_mean(&e.held_out) < 1.03);
     assert_true(isfinite(e.settings.leaf_price));
     free(e.ratios);
     costs_clear(&m);
     m = grid(t, 4, slight_noise);
-    tree_cross_validate(&m, &f, 4, &e);
+    tree_cross_validate(&m, &f, 4, NULL, &e);
     const portfolio p = all_of(&m);
     tree *fit = tree_fit(&m, &f, &p, NULL, e.settings);
     assert_int_equal(tree_leaves(fit), 1);
@@ -287,7 +287,7 @@ static void too_little_to_validate(void **state)
             costs_set(&m, i, 0, 100);
         }
         costs_finish(&m);
-        tree_cross_validate(&m, &f, 8, &e);
+        tree_cross_validate(&m, &f, 8, NULL, &e);
         assert_true(regret_mean(&e.held_out) == 1);
         free(e.ratios);
         costs_clear(&m);

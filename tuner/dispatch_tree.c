@@ -62,6 +62,27 @@ static void fill_matrix(const choice *c, const chosen_device *d, cost_table *m)
     costs_finish(m);
 }
 
+/* ---- the model of times ---- */
+
+static bool plan_of(void *cookie, size_t v, const task_shape *s, costmodel_plan *out)
+{
+    const chosen_device *d = cookie;
+    return costmodel_plan_variant(d->columns[v]->v, s, out);
+}
+
+static bool runs(void *cookie, size_t v, const task_shape *s)
+{
+    const chosen_device *d = cookie;
+    return variant_fits(d->columns[v]->v, s, NULL, NULL);
+}
+
+static costmodel *new_model(chosen_device *d, const cost_table *m)
+{
+    const costmodel_source source = {
+        .cookie = d, .plan = plan_of, .runs = runs, .types = d->columns[0]->v->types, .units = costmodel_units(d->key)};
+    return costmodel_new(m, &source);
+}
+
 /* ---- the tree ---- */
 
 /* What is to be expected in each leaf: the held-out ratios of its shapes. */
@@ -108,9 +129,8 @@ static void choose_tree(const choice *c, chosen_device *d)
     fill_matrix(c, d, m);
     features_of_task(c->t, &f);
     report_curve(m, &d->report);
-    tree_cross_validate(m, &f, c->n_portfolio, &e);
-    portfolio_choose(m, c->n_portfolio, NULL, &p);
-    tree *t = tree_fit(m, &f, &p, NULL, e.settings);
+    costmodel *model = new_model(d, m);
+    tree *t = tree_choose(m, &f, c->n_portfolio, model, &p, &e);
     double *regrets = leaf_regrets(m, t, &e);
     tree_export(t, regrets, &d->tree);
     d->has_tree = true;
@@ -121,6 +141,7 @@ static void choose_tree(const choice *c, chosen_device *d)
     free(regrets);
     free(e.ratios);
     tree_free(t);
+    costmodel_free(model);
 }
 
 void choose_trees(choice *c)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 8
+#define MAX_DEPTH 12
 #define LEAST_GAIN 1e-9 /* of a node's cost: below is rounding */
 
 typedef struct node {

@@ -4,6 +4,7 @@
 
 #include "codegen/features.h"
 #include "codegen/header.h"
+#include "tuner/costmodel.h"
 #include "tuner/costs.h"
 #include "tuner/portfolio.h"
 
@@ -11,6 +12,7 @@
 typedef struct tree_settings {
     double leaf_price; /* a split must lower the summed ratios by this share of the mean weight, per leaf */
     double prior;      /* so many mean shapes' worth does the parent's opinion of a variant count in a leaf */
+    bool by_model;     /* fitted to the shapes that a model of times draws, too (tuner/costmodel.h) */
 } tree_settings;
 
 typedef struct tree tree;
@@ -55,7 +57,12 @@ typedef struct tree_estimate {
 #define TREE_LEAVE_ONE_OUT 64
 
 /* For each shape: portfolio (at most k variants) and tree made from the others, asked for it. The settings are those
- * with the least mean; of near equals the simpler ones. */
-void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, tree_estimate *out);
+ * with the least mean; of near equals the simpler ones. With a model of the same table (NULL: none) a tree that is
+ * fitted to its shapes, too, is tried, and taken unless the other is clearly better, or as good on every shape. The
+ * mean shares of all variants, which stand beside each one's times, know the shape that is left out. */
+void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, costmodel *c, tree_estimate *out);
+/* That, and portfolio and tree made from all shapes. The tree borrows the table and the model. */
+tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmodel *c, portfolio *p,
+                  tree_estimate *out);
 
 #endif
