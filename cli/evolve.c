@@ -24,12 +24,12 @@ static void on_progress(const evolve_progress *p, void *cookie)
 {
     (void)cookie;
     const elite *best = archive_best(p->archive);
+    const llm_usage *u = &p->totals.usage;
+    const int64_t tokens = (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
     log_live("%llu of %llu asked, %zu out, %zu waiting, %zu cells, best %.3f, %lld tokens  %s",
              (unsigned long long)p->asked, (unsigned long long)p->budget, p->in_flight, p->waiting,
              archive_occupied(p->archive), best ? best->best.fitness : 0.0,
-             (long long)((p->totals.usage.input > 0 ? p->totals.usage.input : 0) +
-                         (p->totals.usage.output > 0 ? p->totals.usage.output : 0)),
-             p->last);
+             (long long)tokens, p->last);
 }
 
 static void print_text(const evolve_result *r)
@@ -65,10 +65,10 @@ static void print_json(const evolve_result *r)
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"attempts", r->attempts},     {"right", r->right},           {"repaired", r->repaired},
-                  {"better", r->better_than_parent}, {"wrong", r->wrong},       {"failed", r->failed},
-                  {"no_compile", r->no_compile}, {"not_a_template", r->unread}, {"no_code", r->no_code},
-                  {"unchanged", r->unchanged},   {"duplicate", r->duplicate},   {"targets", r->steering.asked},
+    } counts[] = {{"attempts", r->attempts},         {"right", r->right},           {"repaired", r->repaired},
+                  {"better", r->better_than_parent}, {"wrong", r->wrong},           {"failed", r->failed},
+                  {"no_compile", r->no_compile},     {"not_a_template", r->unread}, {"no_code", r->no_code},
+                  {"unchanged", r->unchanged},       {"duplicate", r->duplicate},   {"targets", r->steering.asked},
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
@@ -110,8 +110,8 @@ static kw_code read_without(const char *list, evolve_task_options *o, kw_error *
         while (i < count && !(strlen(parts[i].name) == n && strncmp(parts[i].name, at, n) == 0))
             i++;
         if (i == count)
-            return kw_error_set(err, KW_BAD_INPUT, "--without %.*s: there are archive, gradient, targets and meta", (int)n,
-                                at);
+            return kw_error_set(err, KW_BAD_INPUT, "--without %.*s: there are archive, gradient, targets and meta",
+                                (int)n, at);
         *parts[i].on = false;
         at += n + (at[n] == ',');
     }
@@ -221,11 +221,13 @@ int cli_evolve(int argc, char **argv)
         {"--budget", OPTION_LIMIT, &c.budget, "N", "candidates to ask for; default 24, replay: all that were recorded"},
         {"--in-flight", OPTION_LIMIT, &c.in_flight, "N", "requests at a time; default 4"},
         {"--repairs", OPTION_COUNT, &c.repairs, "N", "how often an error is sent back for one candidate; default 1"},
-        {"--record", OPTION_TEXT, &c.record, "DIR", "keep exchanges, candidates and journal; a run that was stopped goes on"},
+        {"--record", OPTION_TEXT, &c.record, "DIR",
+         "keep exchanges, candidates and journal; a run that was stopped goes on"},
         {"--measurements", OPTION_TEXT, &c.measurements, "live|recorded",
          "recorded: with --llm replay:DIR, repeat a run from its journal and compare"},
         {"--without", OPTION_TEXT, &c.without, "LIST", "switch off: archive, gradient, targets, meta"},
-        {"--operators", OPTION_TEXT, &c.operators, "SHARE", "share of candidates made without a model, 0 to 1; default 0"},
+        {"--operators", OPTION_TEXT, &c.operators, "SHARE",
+         "share of candidates made without a model, 0 to 1; default 0"},
         {"--stop", OPTION_TEXT, &c.stop, "FITNESS", "end when the best reaches it"},
         {"--template", OPTION_LIST, &c.templates, "NAME", "begin with this template as well (name or path)"},
         {"--dims", OPTION_TEXT, &c.dims, "M=1,..", "one shape"},
@@ -251,10 +253,10 @@ int cli_evolve(int argc, char **argv)
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",
          "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
     };
-    const option_set set = {
-        "evolve", "TASK --llm SPEC [options]",
-        "Asks a language model for templates, tunes and verifies each, keeps the best of every kind and asks for better ones.",
-        rows, sizeof rows / sizeof *rows};
+    const option_set set = {"evolve", "TASK --llm SPEC [options]",
+                            "Asks a language model for templates, tunes and verifies each, keeps the best of every "
+                            "kind and asks for better ones.",
+                            rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
     kw_error err;

@@ -62,9 +62,8 @@ static int64_t declared_bytes(line l)
     static const struct {
         const char *type;
         int64_t bytes;
-    } types[] = {{".b8", 1},  {".b16", 2}, {".b32", 4}, {".b64", 8}, {".f16", 2}, {".f32", 4}, {".f64", 8},
-                 {".u8", 1},  {".u16", 2}, {".u32", 4}, {".u64", 8}, {".s8", 1},  {".s16", 2}, {".s32", 4},
-                 {".s64", 8}, {".v4", 0}};
+    } types[] = {{".b8", 1},  {".b16", 2}, {".b32", 4}, {".b64", 8}, {".f16", 2}, {".f32", 4}, {".f64", 8}, {".u8", 1},
+                 {".u16", 2}, {".u32", 4}, {".u64", 8}, {".s8", 1},  {".s16", 2}, {".s32", 4}, {".s64", 8}, {".v4", 0}};
     const char *bracket = memchr(l.text, '[', l.length);
     int64_t n = bracket ? strtoll(bracket + 1, NULL, 10) : 1;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {

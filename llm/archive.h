@@ -10,20 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A configuration of a template that asks for a place. Strings are borrowed while it is offered, owned in the archive. */
+/* A configuration of a template that asks for a place. Strings are borrowed while it is offered, owned in the
+ * archive. */
 typedef struct offer {
     behaviour where;
     double fitness;
-    double rel_noise;                    /* of the times behind the fitness, in units of fitness */
-    char template_hash[HASH_HEX_SIZE];   /* of the template's text: which candidate */
-    char source_hash[HASH_HEX_SIZE];     /* of the configuration's expanded text */
-    char *config;                        /* canonical JSON */
+    double rel_noise;                  /* of the times behind the fitness, in units of fitness */
+    char template_hash[HASH_HEX_SIZE]; /* of the template's text: which candidate */
+    char source_hash[HASH_HEX_SIZE];   /* of the configuration's expanded text */
+    char *config;                      /* canonical JSON */
 } offer;
 
 typedef struct elite {
     bool occupied;
     offer best;
-    uint64_t since; /* ordinal of the attempt that brought it */
+    uint64_t since;  /* ordinal of the attempt that brought it */
     uint64_t visits; /* how often it was a parent */
 } elite;
 
@@ -47,7 +48,7 @@ void archive_visit(archive *a, int cell);
 const elite *archive_cell(const archive *a, int cell);
 size_t archive_occupied(const archive *a);
 const elite *archive_best(const archive *a); /* NULL when empty */
-json *archive_to_json(const archive *a); /* cells in order; what --measurements recorded compares byte for byte */
+json *archive_to_json(const archive *a);     /* cells in order; what --measurements recorded compares byte for byte */
 /* A map for a terminal: memory down, compute across, parallelism as four blocks side by side. */
 void archive_print(const archive *a, strb *out);
 

@@ -1,7 +1,7 @@
 /* Levels from counts of a compiled kernel, or from its source where there are none.
  *
- * Reuse in registers is what separates levels of compute: the multiply-adds for each element that is loaded. An R x R tile
- * of results in registers has R/2 of them, a plain loop one half.
+ * Reuse in registers is what separates levels of compute: the multiply-adds for each element that is loaded. An R x R
+ * tile of results in registers has R/2 of them, a plain loop one half.
  */
 #include "llm/behaviour.h"
 
@@ -25,9 +25,9 @@ static behaviour levels_of(const features *f, bool from_artefact, strb *why)
     bool in_registers = f->reuse >= REUSE;
     b.level[BEHAVIOUR_MEMORY] = f->tiles ? (f->async || (f->vectors && in_registers) ? 3 : 2) : f->vectors ? 1 : 0;
     b.level[BEHAVIOUR_COMPUTE] = f->matrix || f->reuse >= HIGH_REUSE ? 3
-                                 : in_registers || f->online           ? 2
-                                 : f->fma || f->vectors                ? 1
-                                                                       : 0;
+                                 : in_registers || f->online         ? 2
+                                 : f->fma || f->vectors              ? 1
+                                                                     : 0;
     b.level[BEHAVIOUR_PARALLELISM] = f->global_sync ? 3 : f->shuffles ? 2 : f->barriers ? 1 : 0;
     if (why) {
         strb_printf(why, "memory %d:%s%s%s\n", b.level[BEHAVIOUR_MEMORY], f->vectors ? " vector accesses" : "",
@@ -206,10 +206,10 @@ typedef struct assignment {
 static bool is_assignment(statement s, assignment *out)
 {
     /* Whole numbers and pointers, mostly for indices, and what is no assignment. */
-    static const char *const whole[] = {"int",         "uint",         "size_t",     "long",   "ulong",
-                                        "const int",   "const uint",   "const size_t", "const long", "for",
-                                        "#define",     "return",       "__global",   "global", "const __global",
-                                        "const global", "__local",     "local",      "unsigned"};
+    static const char *const whole[] = {"int",          "uint",       "size_t",       "long",       "ulong",
+                                        "const int",    "const uint", "const size_t", "const long", "for",
+                                        "#define",      "return",     "__global",     "global",     "const __global",
+                                        "const global", "__local",    "local",        "unsigned"};
     const char *equals = NULL;
     int depth = 0;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
@@ -274,8 +274,8 @@ static long declared_elements(const char *code, const char *name, size_t length)
     return 1;
 }
 
-/* Results of one work-item: what sums of products are added to, counted by what is written left of "+=", or by the size of
- * the array where that is indexed in a loop. */
+/* Results of one work-item: what sums of products are added to, counted by what is written left of "+=", or by the
+ * size of the array where that is indexed in a loop. */
 static long accumulators(const char *code)
 {
     enum { MOST = 256 };
@@ -324,8 +324,8 @@ static bool is_online(const char *code)
             if (p > code && is_word(p[-1]))
                 continue;
             max |= strncmp(p, "fmax(", 5) == 0 || strncmp(p, "max(", 4) == 0;
-            exponential |= strncmp(p, "exp(", 4) == 0 || strncmp(p, "native_exp(", 11) == 0 || strncmp(p, "exp2(", 5) == 0 ||
-                           strncmp(p, "native_exp2(", 12) == 0;
+            exponential |= strncmp(p, "exp(", 4) == 0 || strncmp(p, "native_exp(", 11) == 0 ||
+                           strncmp(p, "exp2(", 5) == 0 || strncmp(p, "native_exp2(", 12) == 0;
         }
         if (max && exponential)
             return true;
@@ -336,10 +336,10 @@ static bool is_online(const char *code)
 behaviour behaviour_of_source(const char *source, size_t n_launches, strb *why)
 {
     static const char *const async[] = {"async_work_group", "prefetch", NULL},
-                            *const matrix[] = {"intel_sub_group_f16_f16_matrix_mad", "intel_sub_group", "__builtin_amdgcn_mfma",
-                                               "mma_sync", NULL},
-                            *const groups[] = {"sub_group_", "intel_sub_group_shuffle", "__shfl", NULL},
-                            *const atomics[] = {"atomic_", "atom_", "atomicAdd", NULL};
+                             *const matrix[] = {"intel_sub_group_f16_f16_matrix_mad", "intel_sub_group",
+                                                "__builtin_amdgcn_mfma", "mma_sync", NULL},
+                             *const groups[] = {"sub_group_", "intel_sub_group_shuffle", "__shfl", NULL},
+                             *const atomics[] = {"atomic_", "atom_", "atomicAdd", NULL};
     char *code = code_of(source);
     long results = accumulators(code);
     features f = {.vectors = uses_vectors(code),

@@ -1,4 +1,5 @@
-/* What kind of kernel it is: levels 0-3 of memory, compute and parallelism. docs/evolution.md has the meaning of each. */
+/* What kind of kernel it is: levels 0-3 of memory, compute and parallelism. docs/evolution.md has the meaning of
+ * each. */
 #ifndef KERNWRIGHT_LLM_BEHAVIOUR_H
 #define KERNWRIGHT_LLM_BEHAVIOUR_H
 
@@ -20,7 +21,7 @@ typedef struct behaviour {
     bool from_artefact; /* else from the source */
 } behaviour;
 
-int behaviour_cell(const behaviour *b);        /* 0..63: memory * 16 + compute * 4 + parallelism */
+int behaviour_cell(const behaviour *b); /* 0..63: memory * 16 + compute * 4 + parallelism */
 behaviour behaviour_of_cell(int cell);
 
 /* From expanded kernel text (OpenCL C) and the number of launches of its plan. why (NULL: not wanted): which features

@@ -180,8 +180,10 @@ static kw_code ask_again(evolution *e)
 static kw_code follow(evolution *e)
 {
     kw_code code = KW_OK;
+    e->following = true;
     while (code == KW_OK && journal_following(e->o->journal))
         code = follow_one(e);
+    e->following = false;
     return code == KW_OK && !e->o->recorded_only ? ask_again(e) : code;
 }
 
@@ -210,7 +212,8 @@ static kw_code live(evolution *e)
 
 static kw_code emit_run(evolution *e)
 {
-    json *j = e->o->run_info ? json_parse(e->o->run_info, strlen(e->o->run_info), "run", 1, 1, e->err) : json_new_object();
+    json *j =
+        e->o->run_info ? json_parse(e->o->run_info, strlen(e->o->run_info), "run", 1, 1, e->err) : json_new_object();
     if (!j)
         return KW_BAD_INPUT;
     json *first = json_new_object(), *seeds = json_new_array();

@@ -22,31 +22,31 @@
 
 typedef struct evolve_progress {
     uint64_t asked, answered, tried, right, budget;
-    size_t in_flight, waiting;   /* requests out; candidates that wait for the device */
+    size_t in_flight, waiting; /* requests out; candidates that wait for the device */
     const archive *archive;
-    const char *last;            /* what happened last, one line */
+    const char *last; /* what happened last, one line */
     llm_totals totals;
 } evolve_progress;
 
 typedef struct evolve_options {
-    prompt_context prompt;       /* task, types, shapes, device, probe, texts; candidates and choice are filled in */
-    const char *const *seeds;    /* texts of templates to begin with, in order; the plain one first */
+    prompt_context prompt;    /* task, types, shapes, device, probe, texts; candidates and choice are filled in */
+    const char *const *seeds; /* texts of templates to begin with, in order; the plain one first */
     size_t n_seeds;
     llm_session *session;
-    const char *folder;          /* of the exchanges and candidates; NULL: none is kept */
+    const char *folder; /* of the exchanges and candidates; NULL: none is kept */
     journal *journal;
-    bool recorded_only;          /* follow the journal to its end and stop: no device, no model */
+    bool recorded_only; /* follow the journal to its end and stop: no device, no model */
     const trial_ops *trial;
     void *trial_state;
-    uint64_t budget;             /* attempts asked for, seeds apart */
+    uint64_t budget; /* attempts asked for, seeds apart */
     size_t in_flight;
-    int repairs;                 /* how often an error is sent back for one attempt */
+    int repairs;                           /* how often an error is sent back for one attempt */
     bool archive, gradient, targets, meta; /* --without */
-    double operators;            /* share of attempts made by operators instead of the model, 0..1 */
-    double stop_fitness;         /* end when the best reaches it; 0: never */
+    double operators;                      /* share of attempts made by operators instead of the model, 0..1 */
+    double stop_fitness;                   /* end when the best reaches it; 0: never */
     int64_t max_reply_tokens;
     uint64_t seed;
-    const char *run_info;        /* JSON object for the first event: what the run depends on */
+    const char *run_info; /* JSON object for the first event: what the run depends on */
     void (*on_progress)(const evolve_progress *p, void *cookie);
     bool (*interrupted)(void *cookie);
     void *cookie;
@@ -55,21 +55,21 @@ typedef struct evolve_options {
 /* What became of the attempts. */
 typedef struct evolve_result {
     uint64_t attempts, no_code, unchanged, duplicate, unread, no_compile, failed, wrong, right, better_than_parent;
-    uint64_t repaired;           /* attempts that came right through a repair */
+    uint64_t repaired; /* attempts that came right through a repair */
     steer_report steering;
     double base_fitness, best_fitness;
-    char *best_text;             /* of the best template. Owned */
+    char *best_text; /* of the best template. Owned */
     char best_hash[HASH_HEX_SIZE];
-    char *best_config;           /* Owned */
-    archive *archive;            /* Owned */
+    char *best_config; /* Owned */
+    archive *archive;  /* Owned */
     llm_totals totals;
-    char *why;                   /* why it ended. Owned */
+    char *why; /* why it ended. Owned */
 } evolve_result;
 void evolve_result_clear(evolve_result *r);
 
 /* KW_OK at the end of the budget (also when a limit of the session or the stop rule ended it: `why`). KW_INTERRUPTED
- * with everything kept; KW_FAILED when a followed journal differs; KW_ENVIRONMENT when device or disk fail. The result is
- * filled in all cases. */
+ * with everything kept; KW_FAILED when a followed journal differs; KW_ENVIRONMENT when device or disk fail. The
+ * result is filled in all cases. */
 kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text)
 {
-    if (journal_following(e->o->journal))
+    if (e->following)
         return KW_OK;
     kw_error why = {0};
     llm_request q = {.kind = kind, .system = prompt_system, .prompt = text, .max_tokens = e->o->max_reply_tokens};
@@ -58,8 +58,8 @@ static prompt_context context_of(const evolution *e, const attempt *a)
     c.parent = shown(kept_of_cell(e, a->choice.parent_cell), a->choice.parent_cell);
     for (size_t i = 0; i < sizeof c.inspirations / sizeof *c.inspirations; i++)
         c.inspirations[i] = shown(kept_of_cell(e, a->choice.inspirations[i]), a->choice.inspirations[i]);
-    c.best = best ? shown(evolve_find(e, best->best.template_hash), behaviour_cell(&best->best.where))
-                  : shown(NULL, -1);
+    c.best =
+        best ? shown(evolve_find(e, best->best.template_hash), behaviour_cell(&best->best.where)) : shown(NULL, -1);
     c.sections = meta_sections(e->meta, a->meta);
     return c;
 }
@@ -80,7 +80,9 @@ static kw_code make_child(evolution *e, attempt *a, const candidate_kept *parent
 {
     strb child = STRB_INIT, what = STRB_INIT;
     const candidate_kept *other = kept_of_cell(e, a->choice.inspirations[0]);
-    operator_context c = {.parent = parent ? parent->text : NULL, .other = other ? other->text : NULL, .seed = e->o->seed,
+    operator_context c = {.parent = parent ? parent->text : NULL,
+                          .other = other ? other->text : NULL,
+                          .seed = e->o->seed,
                           .ordinal = a->ordinal};
     bool made = parent && operators_apply(&c, &child, &what);
     a->choice.move = "operator";

@@ -27,10 +27,10 @@ typedef struct attempt {
     steer_choice choice;
     char parent_hash[HASH_HEX_SIZE]; /* "" if none */
     double parent_fitness;
-    int meta;         /* which set of sections its prompt had */
+    int meta; /* which set of sections its prompt had */
     bool by_operator;
-    char *prompt;     /* while ASKED: sent again by a run that goes on */
-    char *text;       /* while READY */
+    char *prompt; /* while ASKED: sent again by a run that goes on */
+    char *text;   /* while READY */
 } attempt;
 
 typedef struct evolution {
@@ -40,16 +40,17 @@ typedef struct evolution {
     meta *meta;
     candidate_kept *kept;
     size_t n_kept, kept_capacity;
-    attempt *attempts;  /* [ordinal - 1] */
+    attempt *attempts; /* [ordinal - 1] */
     size_t n_attempts, attempts_capacity;
-    int meta_parent;    /* the set that is to be improved; -1: no meta-prompt is out */
+    int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    bool closed;        /* no more questions: budget or session */
+    bool following;     /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool closed; /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;
-    kw_code code;       /* of an event that failed inside the pump */
+    kw_code code; /* of an event that failed inside the pump */
     strb last;
 } evolution;
 
@@ -62,7 +63,7 @@ kw_code evolve_emit(evolution *e, json *event);
 kw_code evolve_pump(evolution *e, int64_t timeout_ms);
 
 /* evolve_ask.c: questions. */
-kw_code evolve_ask(evolution *e);      /* the next attempt: a question to a model, or an operator's child */
+kw_code evolve_ask(evolution *e); /* the next attempt: a question to a model, or an operator's child */
 kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem);
 kw_code evolve_ask_meta(evolution *e); /* for better sections */
 /* Gives a question to the session; nothing while a journal is followed. A session that takes no more closes the run. */

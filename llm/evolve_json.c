@@ -112,9 +112,9 @@ kw_code trial_from_json(const json *j, size_t n_shapes, trial_result *out, kw_er
     out->shapes = mem_calloc(n_shapes + 1, sizeof *out->shapes);
     size_t i = 0;
     for (const json *s = json_first(shapes); s; s = json_next(s), i++)
-        out->shapes[i] = (trial_shape){number_or_nan(json_at(s, 0)), number_or_nan(json_at(s, 1)),
-                                       number_or_nan(json_at(s, 2)), number_or_nan(json_at(s, 3)),
-                                       number_or_nan(json_at(s, 4))};
+        out->shapes[i] =
+            (trial_shape){number_or_nan(json_at(s, 0)), number_or_nan(json_at(s, 1)), number_or_nan(json_at(s, 2)),
+                          number_or_nan(json_at(s, 3)), number_or_nan(json_at(s, 4))};
     out->offers = mem_calloc(json_count(offers) + 1, sizeof *out->offers);
     for (const json *o = json_first(offers); o; o = json_next(o)) {
         if (!read_offer(o, hash, &out->offers[out->n_offers])) {

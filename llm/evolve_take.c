@@ -65,8 +65,8 @@ static const char *outcome_of_reply(reply_kind kind)
 static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
 {
     const candidate_kept *parent = *a->parent_hash ? evolve_find(e, a->parent_hash) : NULL;
-    reply_context c = {.task = e->o->prompt.task->name, .parent = parent ? parent->text : NULL,
-                       .cut = r->status == LLM_CUT};
+    reply_context c = {
+        .task = e->o->prompt.task->name, .parent = parent ? parent->text : NULL, .cut = r->status == LLM_CUT};
     reply_result read;
     kw_code code;
     reply_read(r->text, strlen(r->text), &c, &read);
@@ -167,11 +167,16 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
     int to = r && r->outcome == OUTCOME_OK ? cell_of_best_offer(r) : -1;
     bool judged = r || strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "other_task") == 0;
     if (judged) { /* no answer and the parent again say nothing about where to go */
-        transition t = {.from = a->choice.parent_cell, .to = to, .target = a->choice.target_cell,
-                        .parent_fitness = a->parent_fitness, .child_fitness = fitness, .ordinal = a->ordinal};
+        transition t = {.from = a->choice.parent_cell,
+                        .to = to,
+                        .target = a->choice.target_cell,
+                        .parent_fitness = a->parent_fitness,
+                        .child_fitness = fitness,
+                        .ordinal = a->ordinal};
         steer_learn(e->steer, e->archive, &t);
         if (!a->by_operator)
-            meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0, detail && *detail ? detail : outcome_text);
+            meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0,
+                       detail && *detail ? detail : outcome_text);
     }
     count(e, a, outcome_text, r);
     free(a->text);

@@ -18,8 +18,8 @@ static const int64_t USUAL_PROMPT = 24000, USUAL_REPLY = 8000;
 /* What is open, closed again by `finish` in whatever state it is. */
 typedef struct opened {
     const evolve_task_options *o;
-    char *folder;             /* of exchanges and journal; NULL: none */
-    bool replays;             /* the folder is somebody's record: it stays as it is */
+    char *folder; /* of exchanges and journal; NULL: none */
+    bool replays; /* the folder is somebody's record: it stays as it is */
     llm_session *session;
     evaluator *e;
     store *s;
@@ -154,7 +154,8 @@ static void describe_run(opened *p)
 }
 
 /* What a recorded run depended on stands in its first line: this one is made the same. */
-static kw_code options_of_record(opened *p, task_shape **shapes, size_t *n_shapes, evolve_task_options *o, kw_error *err)
+static kw_code options_of_record(opened *p, task_shape **shapes, size_t *n_shapes, evolve_task_options *o,
+                                 kw_error *err)
 {
     const json *first = journal_next(p->journal), *info = json_get(first, "info");
     const char *name = json_text(json_get(info, "task")), *types = json_text(json_get(info, "types"));
@@ -267,43 +268,42 @@ static void prepare_run(opened *p, const evolve_task_options *o)
     char *templates = fs_data_folder("templates");
     const device_info *d = p->e ? evaluator_device(p->e) : NULL;
     p->format = text_in(templates, "FORMAT.md");
-    p->reference = o->task->reference_source ? mem_strdup(o->task->reference_source)
-                                             : text_in(o->task->folder, "reference.c");
+    p->reference =
+        o->task->reference_source ? mem_strdup(o->task->reference_source) : text_in(o->task->folder, "reference.c");
     free(templates);
-    p->run = (evolve_options){
-        .prompt = {.task = o->task,
-                   .types = &o->types,
-                   .shapes = o->shapes,
-                   .n_shapes = o->n_shapes,
-                   .reference_text = p->reference,
-                   .format_text = p->format,
-                   .device = d,
-                   .device_name = d ? d->name : NULL,
-                   .probe = p->has_probe ? &p->probe.figures : NULL,
-                   .max_tokens = o->max_prompt_tokens ? o->max_prompt_tokens : USUAL_PROMPT},
-        .seeds = (const char *const *)p->seeds,
-        .n_seeds = p->n_seeds,
-        .session = p->session,
-        .folder = p->folder,
-        .journal = p->journal,
-        .recorded_only = o->recorded,
-        .trial = &trial_live_ops,
-        .trial_state = p->trial,
-        .budget = o->budget ? o->budget : USUAL_BUDGET,
-        .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
-        .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
-        .archive = o->archive,
-        .gradient = o->gradient,
-        .targets = o->targets,
-        .meta = o->meta,
-        .operators = o->operators,
-        .stop_fitness = o->stop_fitness,
-        .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
-        .seed = o->seed,
-        .run_info = p->run_info,
-        .on_progress = relay,
-        .interrupted = is_interrupted,
-        .cookie = p};
+    p->run = (evolve_options){.prompt = {.task = o->task,
+                                         .types = &o->types,
+                                         .shapes = o->shapes,
+                                         .n_shapes = o->n_shapes,
+                                         .reference_text = p->reference,
+                                         .format_text = p->format,
+                                         .device = d,
+                                         .device_name = d ? d->name : NULL,
+                                         .probe = p->has_probe ? &p->probe.figures : NULL,
+                                         .max_tokens = o->max_prompt_tokens ? o->max_prompt_tokens : USUAL_PROMPT},
+                              .seeds = (const char *const *)p->seeds,
+                              .n_seeds = p->n_seeds,
+                              .session = p->session,
+                              .folder = p->folder,
+                              .journal = p->journal,
+                              .recorded_only = o->recorded,
+                              .trial = &trial_live_ops,
+                              .trial_state = p->trial,
+                              .budget = o->budget ? o->budget : USUAL_BUDGET,
+                              .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
+                              .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
+                              .archive = o->archive,
+                              .gradient = o->gradient,
+                              .targets = o->targets,
+                              .meta = o->meta,
+                              .operators = o->operators,
+                              .stop_fitness = o->stop_fitness,
+                              .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
+                              .seed = o->seed,
+                              .run_info = p->run_info,
+                              .on_progress = relay,
+                              .interrupted = is_interrupted,
+                              .cookie = p};
     if (p->replays && !o->budget)
         p->run.budget = recorded_attempts(o->llm + 7);
 }

@@ -7,22 +7,22 @@
 #include "tuner/store.h"
 
 typedef struct evolve_task_options {
-    const task *task;             /* borrowed, as everything here */
+    const task *task; /* borrowed, as everything here */
     task_types types;
     const task_shape *shapes;
     size_t n_shapes;
     const template *const *seeds; /* templates to begin with; the fallback comes first by itself */
     size_t n_seeds;
     const template *fallback;
-    const char *llm;              /* specification of the session: docs/evolution.md */
-    const char *record;           /* folder for exchanges and journal; NULL: the provider's own, or none */
-    bool recorded;                /* --measurements recorded: no device, no model */
+    const char *llm;    /* specification of the session: docs/evolution.md */
+    const char *record; /* folder for exchanges and journal; NULL: the provider's own, or none */
+    bool recorded;      /* --measurements recorded: no device, no model */
     provider_options provider;
     int64_t max_tokens_total, max_prompt_tokens, max_reply_tokens;
     double max_cost;
-    uint64_t budget;              /* 0: 24; replay: as many as were recorded */
-    size_t in_flight;             /* 0: 4 */
-    int64_t repairs;              /* -1: 1 */
+    uint64_t budget;  /* 0: 24; replay: as many as were recorded */
+    size_t in_flight; /* 0: 4 */
+    int64_t repairs;  /* -1: 1 */
     bool archive, gradient, targets, meta;
     double operators, stop_fitness;
     uint64_t seed;

@@ -26,11 +26,11 @@ bool llm_status_from_name(const char *name, llm_status *out);
 
 /* Tokens by how they are priced. -1: not known. */
 typedef struct llm_usage {
-    int64_t input;       /* not from a cache */
+    int64_t input; /* not from a cache */
     int64_t cache_read, cache_write;
-    int64_t output;      /* reasoning included */
+    int64_t output; /* reasoning included */
     int64_t reasoning;
-    bool estimated;      /* counted by us from bytes */
+    bool estimated; /* counted by us from bytes */
 } llm_usage;
 
 typedef struct llm_request {
@@ -44,14 +44,14 @@ typedef struct llm_request {
 typedef struct llm_reply {
     char key[EXCHANGE_KEY_SIZE];
     llm_status status;
-    char *text;       /* without thinking; "" if there is none. Owned */
-    char *thinking;   /* kept apart, never read for code; NULL if none. Owned */
-    char *model;      /* as the server named it, else as asked for. Owned */
-    char *finish;     /* the server's own word; NULL. Owned */
-    char *detail;     /* why not LLM_OK, one line, no secrets; NULL. Owned */
+    char *text;     /* without thinking; "" if there is none. Owned */
+    char *thinking; /* kept apart, never read for code; NULL if none. Owned */
+    char *model;    /* as the server named it, else as asked for. Owned */
+    char *finish;   /* the server's own word; NULL. Owned */
+    char *detail;   /* why not LLM_OK, one line, no secrets; NULL. Owned */
     llm_usage usage;
-    double cost;      /* in the unit of the price table; NaN: price not known */
-    int64_t ms;       /* from the first try to the end */
+    double cost; /* in the unit of the price table; NaN: price not known */
+    int64_t ms;  /* from the first try to the end */
     int tries;
 } llm_reply;
 llm_usage llm_usage_unknown(void);

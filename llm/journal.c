@@ -11,8 +11,8 @@
 
 struct journal {
     char *path;
-    FILE *file;       /* open for appending; NULL: nothing is written */
-    json **lines;     /* to follow */
+    FILE *file;   /* open for appending; NULL: nothing is written */
+    json **lines; /* to follow */
     size_t n, at, capacity;
 };
 
@@ -108,8 +108,8 @@ static kw_code differs(const journal *j, const json *now, kw_error *err)
         json_print(x, &a);
     if (y)
         json_print(y, &b);
-    kw_error_set(err, KW_FAILED, "%s:%zu: \"%s\" of the event \"%s\" differs: recorded %.300s, now %.300s", j->path, j->at + 1,
-                 member, json_text(json_get(then, "event")), strb_text(&a), strb_text(&b));
+    kw_error_set(err, KW_FAILED, "%s:%zu: \"%s\" of the event \"%s\" differs: recorded %.300s, now %.300s", j->path,
+                 j->at + 1, member, json_text(json_get(then, "event")), strb_text(&a), strb_text(&b));
     strb_clear(&a);
     strb_clear(&b);
     return KW_FAILED;

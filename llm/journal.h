@@ -2,8 +2,8 @@
  * events.
  *
  * A run that goes on, or is repeated, first follows the lines that are there: every decision is made anew and must give
- * the recorded line; only what came from outside (replies, measurements) is taken from the journal. Behind the last line
- * it goes on by itself.
+ * the recorded line; only what came from outside (replies, measurements) is taken from the journal. Behind the last
+ * line it goes on by itself.
  */
 #ifndef KERNWRIGHT_LLM_JOURNAL_H
 #define KERNWRIGHT_LLM_JOURNAL_H
@@ -16,8 +16,8 @@
 
 typedef struct journal journal;
 
-/* path NULL: nothing is written. read_only: the file must be there and stays as it is; following only. An incomplete last
- * line (a killed run) is dropped. KW_BAD_INPUT names the first line that is no JSON object with an "event". */
+/* path NULL: nothing is written. read_only: the file must be there and stays as it is; following only. An incomplete
+ * last line (a killed run) is dropped. KW_BAD_INPUT names the first line that is no JSON object with an "event". */
 kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *err);
 void journal_close(journal *j); /* NULL is fine */
 
@@ -26,8 +26,8 @@ const json *journal_next(const journal *j);
 bool journal_following(const journal *j);
 size_t journal_line(const journal *j); /* number of the next line, from 1 */
 
-/* The run has come to this event (freed here). Following: it must be the next line, member by member: KW_FAILED names line,
- * event and the first member that differs. Else it is written. KW_ENVIRONMENT when it cannot be (full disk). */
+/* The run has come to this event (freed here). Following: it must be the next line, member by member: KW_FAILED names
+ * line, event and the first member that differs. Else it is written. KW_ENVIRONMENT when it cannot be (full disk). */
 kw_code journal_event(journal *j, json *event, kw_error *err);
 /* Likewise for an event whose contents come from outside: the caller has taken what it needs from journal_next. */
 kw_code journal_pass(journal *j, kw_error *err);

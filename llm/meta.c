@@ -29,15 +29,18 @@ struct meta {
     uint64_t seed;
     set sets[META_MAX];
     int next_id;
-    uint64_t children; /* since the last new set */
+    uint64_t children;  /* since the last new set */
     char *notes[NOTES]; /* the latest first */
 };
 
 static const char *const first_texts[SECTIONS] = {
-    "Find out what limits this task on this device before you write: bytes that must move, arithmetic, latency of dependent "
-    "steps, or the launch itself. Spend the complexity there and nowhere else. Leave numbers to the tuner: every size is a "
+    "Find out what limits this task on this device before you write: bytes that must move, arithmetic, latency of "
+    "dependent "
+    "steps, or the launch itself. Spend the complexity there and nowhere else. Leave numbers to the tuner: every size "
+    "is a "
     "parameter.\n",
-    "- Memory-bound tasks: move each byte once, in the widest accesses that alignment allows, with enough work-items in flight.\n"
+    "- Memory-bound tasks: move each byte once, in the widest accesses that alignment allows, with enough work-items "
+    "in flight.\n"
     "- Reductions: several elements per work-item in registers first, then a tree in local memory, few barriers.\n"
     "- Compute-bound tasks: reuse in registers before reuse in local memory; unroll so that indices are constants.\n"
     "- Few large rows and many small rows want different numbers of work-items per row: make it a parameter.\n",
@@ -46,7 +49,8 @@ static const char *const first_texts[SECTIONS] = {
     "- Vector accesses where the row length is no multiple of the vector: put it into requires, or handle the tail.\n"
     "- exp of large numbers: subtract the maximum first.\n"
     "- Integer overflow in M * N * 4.\n",
-    "In a few lines: what limits the parent, what your change does about it, what it costs in registers and local memory.\n"};
+    "In a few lines: what limits the parent, what your change does about it, what it costs in registers and local "
+    "memory.\n"};
 
 meta *meta_new(uint64_t seed)
 {
@@ -165,22 +169,27 @@ int meta_prompt(meta *m, strb *out)
     const set *best = NULL;
     for (int i = 0; i < META_MAX; i++) {
         const set *s = &m->sets[i];
-        if (s->used && (!best || value_of(m, s) + 0.01 * (double)(s->n > 0) > value_of(m, best) + 0.01 * (double)(best->n > 0)))
+        if (s->used &&
+            (!best || value_of(m, s) + 0.01 * (double)(s->n > 0) > value_of(m, best) + 0.01 * (double)(best->n > 0)))
             best = s;
     }
     m->children = 0;
-    strb_add(out, "A language model writes GPU kernels from prompts that hold the four sections below. Its kernels are measured; a "
-                  "child's gain is its fitness minus its parent's. Improve the sections: make guidance that was missing, misleading "
+    strb_add(out, "A language model writes GPU kernels from prompts that hold the four sections below. Its kernels are "
+                  "measured; a "
+                  "child's gain is its fitness minus its parent's. Improve the sections: make guidance that was "
+                  "missing, misleading "
                   "or vague precise, and take out what does not help. Prefer small, concrete changes.\n\n");
-    strb_printf(out, "Mean gain of %llu children: %+.3f (all prompts together: %+.3f).\n\n", (unsigned long long)best->n,
-                best->n ? best->sum / (double)best->n : 0.0, mean_of_all(m));
+    strb_printf(out, "Mean gain of %llu children: %+.3f (all prompts together: %+.3f).\n\n",
+                (unsigned long long)best->n, best->n ? best->sum / (double)best->n : 0.0, mean_of_all(m));
     for (int i = 0; i < SECTIONS; i++)
         strb_printf(out, "## SECTION: %s\n\n%s\n", section_names[i], best->text[i]);
     strb_add(out, "## The latest children, failures included\n\n");
     for (int i = 0; i < NOTES && m->notes[i]; i++)
         strb_printf(out, "- %s\n", m->notes[i]);
-    strb_add(out, "\n## Answer\n\nFirst what went wrong and which guidance caused it, in a few lines. Then edits, each behind a line that "
-                  "names its section:\n\nSECTION: pitfalls\n<<<<<<< SEARCH\ntext that is there\n=======\ntext instead\n>>>>>>> REPLACE\n");
+    strb_add(out, "\n## Answer\n\nFirst what went wrong and which guidance caused it, in a few lines. Then edits, each "
+                  "behind a line that "
+                  "names its section:\n\nSECTION: pitfalls\n<<<<<<< SEARCH\ntext that is there\n=======\ntext "
+                  "instead\n>>>>>>> REPLACE\n");
     return best->id;
 }
 

@@ -33,8 +33,8 @@ bool meta_due(const meta *m);
 /* The prompt that asks for a better set than `id` (the most used of the good ones): sections, mean gains, the latest
  * successes and failures. Returns the set that it shows. */
 int meta_prompt(meta *m, strb *out);
-/* Applies search/replace edits, each named by a line "SECTION: philosophy" before it, or whole sections. Returns the id of
- * the new set; -1 when nothing could be applied or it is there already; `problem` says why. */
+/* Applies search/replace edits, each named by a line "SECTION: philosophy" before it, or whole sections. Returns the
+ * id of the new set; -1 when nothing could be applied or it is there already; `problem` says why. */
 int meta_apply(meta *m, int parent, const char *reply, strb *problem);
 
 #endif

@@ -175,7 +175,8 @@ static bool option(change *c)
         size_t k = (start + i) % n;
         if (json_get(params, all[k].param))
             continue;
-        json *param = json_new_object(), *values = json_new_array(), *list = options ? json_clone(options) : json_new_array();
+        json *param = json_new_object(), *values = json_new_array(),
+             *list = options ? json_clone(options) : json_new_array();
         json_append(values, json_new_bool(false));
         json_append(values, json_new_bool(true));
         json_set(param, "values", values);

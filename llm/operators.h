@@ -1,5 +1,5 @@
-/* Children without a language model: small, typed changes of a template's front matter and text. They make the whole loop
- * run offline, and refine what a model wrote at no cost in tokens. */
+/* Children without a language model: small, typed changes of a template's front matter and text. They make the whole
+ * loop run offline, and refine what a model wrote at no cost in tokens. */
 #ifndef KERNWRIGHT_LLM_OPERATORS_H
 #define KERNWRIGHT_LLM_OPERATORS_H
 

@@ -52,7 +52,7 @@ static void add_cut(const char *text, size_t room, strb *out)
 
 void prompt_print(const prompt *p, int64_t tokens, strb *out, strb *left_out)
 {
-    size_t room = (size_t)((double)tokens * BYTES_PER_TOKEN), total = 0, kept[PROMPT_MAX_PARTS];
+    size_t room = (size_t)((double)tokens * BYTES_PER_TOKEN), total = 0, kept[PROMPT_MAX_PARTS] = {0};
     for (size_t i = 0; i < p->n; i++) {
         kept[i] = size_of(&p->parts[i]);
         total += kept[i];

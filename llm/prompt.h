@@ -35,8 +35,8 @@ typedef struct prompt {
 
 /* Takes over `text` (NULL or "": no part). */
 void prompt_add(prompt *p, const char *title, char *text, int importance, bool shorten);
-/* Bytes for `tokens` by the estimate of bytes per token (3.0 for code; learnt per model later). Appends to `out`; a line
- * for each part that was cut or left out to `left_out` (may be NULL). */
+/* Bytes for `tokens` by the estimate of bytes per token (3.0 for code; learnt per model later). Appends to `out`; a
+ * line for each part that was cut or left out to `left_out` (may be NULL). */
 void prompt_print(const prompt *p, int64_t tokens, strb *out, strb *left_out);
 void prompt_clear(prompt *p);
 
@@ -59,17 +59,17 @@ typedef struct prompt_context {
     const task_types *types;
     const task_shape *shapes;
     size_t n_shapes;
-    const char *reference_text;  /* of the task's reference; NULL */
-    const char *format_text;     /* templates/FORMAT.md; NULL */
+    const char *reference_text; /* of the task's reference; NULL */
+    const char *format_text;    /* templates/FORMAT.md; NULL */
     const device_info *device;
-    const probe_figures *probe;  /* NULL: not known */
+    const probe_figures *probe; /* NULL: not known */
     const char *device_name;
-    prompt_candidate parent;     /* text NULL: write from scratch */
+    prompt_candidate parent; /* text NULL: write from scratch */
     prompt_candidate inspirations[3];
-    prompt_candidate best;       /* text NULL, or the same as the parent's: left out */
+    prompt_candidate best; /* text NULL, or the same as the parent's: left out */
     const steer_choice *choice;
     prompt_sections sections;
-    int64_t max_tokens;          /* of the prompt */
+    int64_t max_tokens; /* of the prompt */
 } prompt_context;
 
 extern const char prompt_system[];

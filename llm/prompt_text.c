@@ -9,7 +9,8 @@
 #include <string.h>
 
 const char prompt_system[] =
-    "You write GPU kernels as parameterised templates. An autotuner expands your template, checks the results against a "
+    "You write GPU kernels as parameterised templates. An autotuner expands your template, checks the results against "
+    "a "
     "reference on many shapes and distributions of inputs, and searches your parameters for the fastest configuration. "
     "You answer with one template.";
 
@@ -34,8 +35,10 @@ static char *task_text(const prompt_context *c)
             strb_printf(&s, " (%.4g flop, %.4g bytes, %.3g flop per byte)", flops, bytes, flops / bytes);
         strb_add_char(&s, '\n');
     }
-    strb_add(&s, "\nThe template must be right for every shape that its `requires` admit, not for these only: it is verified on "
-                 "small and odd shapes too.\n");
+    strb_add(
+        &s,
+        "\nThe template must be right for every shape that its `requires` admit, not for these only: it is verified on "
+        "small and odd shapes too.\n");
     strb_clear(&types);
     strb_clear(&shape);
     return strb_take(&s);
@@ -56,7 +59,8 @@ static char *device_text(const prompt_context *c)
     if (!l)
         return NULL;
     strb_printf(&s, "- name: %s\n", c->device_name ? c->device_name : c->device->name);
-    strb_printf(&s, "- compute units: %lld\n- work-group size: at most %lld\n- local memory: %lld bytes for a work-group\n",
+    strb_printf(&s,
+                "- compute units: %lld\n- work-group size: at most %lld\n- local memory: %lld bytes for a work-group\n",
                 (long long)l->compute_units, (long long)l->max_work_group_size, (long long)l->local_mem_bytes);
     if (c->probe) {
         const probe_figures *f = c->probe;
@@ -127,21 +131,25 @@ static char *candidate_text(const prompt_context *c, const prompt_candidate *k)
 /* What to do to reach a level, in the field's own terms. */
 static const char *const techniques[BEHAVIOUR_DIMS][BEHAVIOUR_LEVELS] = {
     {"plain scalar accesses, neighbours side by side, nothing staged",
-     "vector loads and stores (float4 through vload4 or a cast pointer, a scalar path for tails and alignment), rows read by "
+     "vector loads and stores (float4 through vload4 or a cast pointer, a scalar path for tails and alignment), rows "
+     "read by "
      "consecutive work-items",
      "tiles staged in local memory and shared by the work-group; padding against bank conflicts",
-     "tiles in local memory together with values kept in registers, double buffering or asynchronous copies, so that loading "
+     "tiles in local memory together with values kept in registers, double buffering or asynchronous copies, so that "
+     "loading "
      "overlaps computing"},
     {"one result per work-item, plain operations",
      "fused multiply-adds and vector arithmetic; constants folded; native functions only where the error bound allows",
-     "several results per work-item in registers, so that every loaded value is used several times; online (one pass) forms of "
+     "several results per work-item in registers, so that every loaded value is used several times; online (one pass) "
+     "forms of "
      "reductions",
-     "large tiles of results in registers with full unrolling, matrix units where the type allows, or a reformulation with fewer "
+     "large tiles of results in registers with full unrolling, matrix units where the type allows, or a reformulation "
+     "with fewer "
      "operations"},
-    {"independent work-items, no synchronisation",
-     "work-groups that cooperate through local memory and barriers",
+    {"independent work-items, no synchronisation", "work-groups that cooperate through local memory and barriers",
      "sub-group (warp) reductions and exchanges in place of barriers",
-     "several work-groups on one result: split work, combined by a second launch or by atomics; a choice by the shape"}};
+     "several work-groups on one result: split work, combined by a second launch or by atomics; a choice by the "
+     "shape"}};
 
 void prompt_target(const steer_choice *c, strb *out)
 {
@@ -157,20 +165,24 @@ void prompt_target(const steer_choice *c, strb *out)
                     behaviour_dim_names[d], from.level[d], to.level[d], techniques[d][to.level[d]]);
     }
     if (!moved)
-        strb_add(out, "Stay with the kind of kernel that the parent is, and make it faster: better parameters and ranges for them, "
-                      "better order of work, fewer instructions in the inner loop, better use of what the limit leaves.\n");
+        strb_add(out,
+                 "Stay with the kind of kernel that the parent is, and make it faster: better parameters and ranges "
+                 "for them, "
+                 "better order of work, fewer instructions in the inner loop, better use of what the limit leaves.\n");
 }
 
 /* ---- fixed texts ---- */
 
 static const char rules[] =
-    "- Answer with one complete template in one fenced code block; or, for a small change, with edits of the parent:\n\n"
+    "- Answer with one complete template in one fenced code block; or, for a small change, with edits of the "
+    "parent:\n\n"
     "      <<<<<<< SEARCH\n      lines of the parent\n      =======\n      lines instead\n      >>>>>>> REPLACE\n\n"
     "- Keep the front matter strict JSON; `task`, tensor, dim and scalar names are those of the task.\n"
     "- Give every choice that may depend on shape or device a parameter with several values, and constraints for the "
     "combinations that cannot work: the tuner will search them. Prefer many values over a guess.\n"
     "- Name in `requires` what the kernel needs of a shape; better, handle tails so that nothing is needed.\n"
-    "- OpenCL C 1.2. No printf, no global state, no assumption about what memory holds before the launch. Results must be the "
+    "- OpenCL C 1.2. No printf, no global state, no assumption about what memory holds before the launch. Results must "
+    "be the "
     "same in every run, bit for bit: no floating-point atomics.\n"
     "- Accumulate in the type ACC. Do not lower the precision.\n";
 
@@ -201,8 +213,9 @@ void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
     prompt p = {.n = 0};
     strb target = STRB_INIT;
     bool best_is_parent = c->best.text && c->parent.text && strcmp(c->best.text, c->parent.text) == 0;
-    prompt_add(&p, NULL, mem_strdup(c->parent.text ? "Write a better template than the parent below."
-                                                   : "Write a template for the task below."),
+    prompt_add(&p, NULL,
+               mem_strdup(c->parent.text ? "Write a better template than the parent below."
+                                         : "Write a template for the task below."),
                0, false);
     prompt_add(&p, "How to go about it", copy_of(c->sections.philosophy), 4, false);
     add_common(c, &p);
@@ -228,7 +241,8 @@ void prompt_repair(const prompt_context *c, const char *text, const char *proble
     prompt p = {.n = 0};
     strb error = STRB_INIT;
     strb_printf(&error, "```\n%s\n```\n\nMend it and answer with the whole template.\n", problem);
-    prompt_add(&p, NULL, mem_strdup("The template below, which you wrote, does not work. What went wrong stands behind it."), 0,
+    prompt_add(&p, NULL,
+               mem_strdup("The template below, which you wrote, does not work. What went wrong stands behind it."), 0,
                false);
     add_common(c, &p);
     prompt_add(&p, "What you wrote", fenced(text, "c"), 0, true);

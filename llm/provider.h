@@ -24,9 +24,9 @@ typedef struct provider_options {
     const char *config_path; /* endpoints, headers, prices: docs/providers.md; NULL: $KERNWRIGHT_LLM_CONFIG or none */
     double temperature;      /* NaN: not sent */
     int64_t connect_ms, first_byte_ms, silence_ms, no_content_ms, total_ms; /* 0: the defaults of docs/providers.md */
-    int max_tries;           /* 0: 6 */
-    uint64_t seed;           /* of the jitter */
-    int64_t backoff_ms;      /* the first wait before another try is up to this long; 0: 1000 */
+    int max_tries;                                                          /* 0: 6 */
+    uint64_t seed;                                                          /* of the jitter */
+    int64_t backoff_ms; /* the first wait before another try is up to this long; 0: 1000 */
 } provider_options;
 
 typedef struct provider_ops {
@@ -38,8 +38,8 @@ typedef struct provider_ops {
     kw_code (*submit)(void *state, const llm_request *q, kw_error *err);
     /* Makes progress for at most `timeout_ms` (0: what can be done at once); true when `out` holds a finished reply. */
     bool (*poll)(void *state, int64_t timeout_ms, llm_reply *out);
-    void (*close)(void *state); /* ends what is in flight within two seconds */
-    bool (*has_price)(void *state); /* what replies cost is known; NULL: it is not */
+    void (*close)(void *state);             /* ends what is in flight within two seconds */
+    bool (*has_price)(void *state);         /* what replies cost is known; NULL: it is not */
     double (*bytes_per_token)(void *state); /* of this model, as far as it was learnt; NULL: nothing is known */
 } provider_ops;
 

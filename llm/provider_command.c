@@ -1,6 +1,6 @@
 /* command:PROG: a program that reads the prompt on standard input and writes the reply to standard output; through
- * `sh -c`, so that pipes and options work. Its standard input and output are files in a private folder: nothing has to be
- * pumped while the tuner works, and a program that writes gigabytes meets a limit.
+ * `sh -c`, so that pipes and options work. Its standard input and output are files in a private folder: nothing has
+ * to be pumped while the tuner works, and a program that writes gigabytes meets a limit.
  */
 #include "llm/provider_internal.h"
 
@@ -8,7 +8,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-
 
 #include <fcntl.h>
 #include <signal.h>
@@ -165,7 +164,8 @@ static void finish(commands *c, size_t i, int status, bool late, llm_reply *out)
     else if (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127)
         *out = reply_failed(r.key, LLM_STOPPED, "\"%s\" cannot be run: %.300s", c->command, said);
     else if (WEXITSTATUS(status) != 0)
-        *out = reply_failed(r.key, LLM_FAILED, "\"%s\" ended with status %d: %.300s", c->command, WEXITSTATUS(status), said);
+        *out = reply_failed(r.key, LLM_FAILED, "\"%s\" ended with status %d: %.300s", c->command, WEXITSTATUS(status),
+                            said);
     else if (!*text)
         *out = reply_failed(r.key, LLM_NO_ANSWER, "\"%s\" wrote nothing", c->command);
     else

@@ -33,7 +33,8 @@ typedef struct folder {
 static kw_code open_path(const char *rest, bool replay, void **state, kw_error *err)
 {
     if (!rest || !*rest)
-        return kw_error_set(err, KW_BAD_INPUT, "--llm %s: name a folder behind the colon", replay ? "replay:" : "folder:");
+        return kw_error_set(err, KW_BAD_INPUT, "--llm %s: name a folder behind the colon",
+                            replay ? "replay:" : "folder:");
     if (replay && !fs_is_folder(rest))
         return kw_error_set(err, KW_BAD_INPUT, "--llm replay:%s: there is no such folder", rest);
     if (!replay) {

@@ -21,10 +21,10 @@ typedef enum reply_kind {
 
 typedef struct reply_result {
     reply_kind kind;
-    char *text;        /* the template; NULL unless WHOLE or EDITS. Owned */
+    char *text; /* the template; NULL unless WHOLE or EDITS. Owned */
     size_t n_edits, n_failed_edits;
-    strb repairs;      /* what was mended, a line each: "front matter: trailing comma in line 4" */
-    strb problem;      /* why there is none, for the repair prompt; one line or a few */
+    strb repairs; /* what was mended, a line each: "front matter: trailing comma in line 4" */
+    strb problem; /* why there is none, for the repair prompt; one line or a few */
 } reply_result;
 
 typedef struct reply_context {

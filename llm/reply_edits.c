@@ -35,7 +35,8 @@ static bool is_mark(const char *line, char c, const char *word)
         return false;
     line += n + strspn(line + n, " \t");
     size_t w = strlen(word);
-    return strncmp(line, word, w) == 0 && (line[w + strspn(line + w, " \t\r")] == '\n' || !line[w + strspn(line + w, " \t\r")]);
+    return strncmp(line, word, w) == 0 &&
+           (line[w + strspn(line + w, " \t\r")] == '\n' || !line[w + strspn(line + w, " \t\r")]);
 }
 
 /* The next edit from `at` on; returns where to go on, NULL if there is none. */

@@ -27,8 +27,9 @@ void code_blocks_find(const char *text, size_t length, code_blocks *out);
 void code_blocks_clear(code_blocks *b);
 
 /* Makes the JSON at the beginning of `text` (which begins with '{') strict: comments and trailing commas go, keys and
- * words get their quotes, Python's True, False and None and its quotes become JSON's. Appends the mended object to `out`
- * and a line for each kind of repair to `repairs`; *used gets the bytes read. false when its brackets do not match. */
+ * words get their quotes, Python's True, False and None and its quotes become JSON's. Appends the mended object to
+ * `out` and a line for each kind of repair to `repairs`; *used gets the bytes read. false when its brackets do not
+ * match. */
 bool front_matter_mend(const char *text, size_t length, size_t *used, strb *out, strb *repairs);
 
 /* Applies all search/replace blocks in `reply` to `parent`: exactly, else with blanks at both ends of lines ignored,

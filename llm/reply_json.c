@@ -5,10 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum slip { SLIP_COMMENT, SLIP_COMMA, SLIP_KEY, SLIP_QUOTES, SLIP_WORD, SLIP_NEWLINE, SLIP_MISSING, SLIP_COUNT } slip;
+typedef enum slip {
+    SLIP_COMMENT,
+    SLIP_COMMA,
+    SLIP_KEY,
+    SLIP_QUOTES,
+    SLIP_WORD,
+    SLIP_NEWLINE,
+    SLIP_MISSING,
+    SLIP_COUNT
+} slip;
 
-static const char *const slip_texts[SLIP_COUNT] = {"comment",         "trailing comma",       "key without quotes",
-                                                   "single quotes",   "word of Python",       "line break in a text",
+static const char *const slip_texts[SLIP_COUNT] = {"comment",       "trailing comma", "key without quotes",
+                                                   "single quotes", "word of Python", "line break in a text",
                                                    "missing comma"};
 
 typedef struct mender {

@@ -10,8 +10,8 @@ typedef struct llm_session llm_session;
 
 typedef struct llm_session_options {
     provider_options provider;
-    const char *spec;        /* "openai:gpt-x@http://host/v1*2,anthropic:m", "folder:DIR", ... */
-    const char *record;      /* folder for exchanges; NULL: not recorded (folder: and replay: record in their own) */
+    const char *spec;         /* "openai:gpt-x@http://host/v1*2,anthropic:m", "folder:DIR", ... */
+    const char *record;       /* folder for exchanges; NULL: not recorded (folder: and replay: record in their own) */
     int64_t max_tokens_total; /* 0: no limit */
     double max_cost;          /* 0: no limit; > 0 with an unknown price is KW_BAD_INPUT at opening */
 } llm_session_options;
@@ -33,8 +33,8 @@ double llm_bytes_per_token(const llm_session *s);
 typedef struct llm_totals {
     int64_t requests, replies, failed;
     llm_usage usage;
-    double cost;        /* of what has a price */
-    int64_t unpriced;   /* replies without one */
+    double cost;                         /* of what has a price */
+    int64_t unpriced;                    /* replies without one */
     int64_t same_prompts, other_prompts; /* replay: */
 } llm_totals;
 llm_totals llm_session_totals(const llm_session *s);

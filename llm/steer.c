@@ -10,7 +10,8 @@
 /* What a child may do against its parent: stay, or one level up or down in one dimension. */
 enum { STAY, N_MOVES = 1 + 2 * BEHAVIOUR_DIMS };
 
-/* A transition's weight halves with this many attempts after it: what helped a weak parent says little of a strong one. */
+/* A transition's weight halves with this many attempts after it: what helped a weak parent says little of a strong
+ * one. */
 static const double HALF_LIFE = 24;
 /* Departures from a cell's neighbourhood after which its own gradient is believed as much as the prior. */
 static const double BELIEF = 6;
@@ -223,9 +224,9 @@ static int move_of(int d, int step)
     return 1 + 2 * d + (step > 0);
 }
 
-static const char *const move_names[N_MOVES] = {
-    "improve within the cell", "lower memory",      "raise memory",     "lower compute",
-    "raise compute",           "lower parallelism", "raise parallelism"};
+static const char *const move_names[N_MOVES] = {"improve within the cell", "lower memory",  "raise memory",
+                                                "lower compute",           "raise compute", "lower parallelism",
+                                                "raise parallelism"};
 
 static void choose_target(const steer *s, const gradients *g, steer_choice *c, double u)
 {
@@ -265,9 +266,10 @@ static void choose_inspirations(const archive *a, steer_choice *c)
             const elite *e = archive_cell(a, i);
             bool taken = i == c->parent_cell;
             for (size_t j = 0; j < k; j++)
-                taken |= c->inspirations[j] == i || strcmp(archive_cell(a, c->inspirations[j])->best.template_hash,
-                                                           e->best.template_hash) == 0;
-            if (!e->occupied || taken || strcmp(e->best.template_hash, archive_cell(a, c->parent_cell)->best.template_hash) == 0)
+                taken |= c->inspirations[j] == i ||
+                         strcmp(archive_cell(a, c->inspirations[j])->best.template_hash, e->best.template_hash) == 0;
+            if (!e->occupied || taken ||
+                strcmp(e->best.template_hash, archive_cell(a, c->parent_cell)->best.template_hash) == 0)
                 continue;
             double score = e->best.fitness - 0.1 * distance(i, around);
             if (score > best_score) {

@@ -19,19 +19,19 @@ typedef struct steer_options {
 } steer_options;
 
 typedef struct transition {
-    int from, to;   /* cells; from -1: no parent; to -1: no valid child */
-    int target;     /* the cell that was asked for; -1: none */
+    int from, to; /* cells; from -1: no parent; to -1: no valid child */
+    int target;   /* the cell that was asked for; -1: none */
     double parent_fitness, child_fitness;
     uint64_t ordinal;
 } transition;
 
 typedef struct steer_choice {
-    int parent_cell;           /* -1: none yet, write from scratch */
-    int target_cell;           /* -1: free */
-    int inspirations[3];       /* cells; -1: unused */
+    int parent_cell;     /* -1: none yet, write from scratch */
+    int target_cell;     /* -1: free */
+    int inspirations[3]; /* cells; -1: unused */
     double gradient[BEHAVIOUR_DIMS];
-    double confidence;         /* 0..1 of the gradient */
-    const char *move;          /* "raise memory", "explore", ...: for journal and report */
+    double confidence; /* 0..1 of the gradient */
+    const char *move;  /* "raise memory", "explore", ...: for journal and report */
 } steer_choice;
 
 typedef struct steer steer;

@@ -17,26 +17,26 @@ typedef struct trial_shape {
 } trial_shape;
 
 typedef struct trial_result {
-    double fitness;      /* docs/evolution.md */
-    bool read;           /* the text is a template of the task */
-    outcome outcome;     /* OUTCOME ok, or what befell its best configuration otherwise */
+    double fitness;  /* docs/evolution.md */
+    bool read;       /* the text is a template of the task */
+    outcome outcome; /* OUTCOME ok, or what befell its best configuration otherwise */
     stage stage;
-    char *detail;        /* compile log with numbered lines, first wrong element, message of the reader. Owned; NULL */
-    char *importance;    /* which parameters mattered, a line each. Owned; NULL */
+    char *detail;     /* compile log with numbered lines, first wrong element, message of the reader. Owned; NULL */
+    char *importance; /* which parameters mattered, a line each. Owned; NULL */
     char template_hash[HASH_HEX_SIZE];
     trial_shape *shapes; /* owned */
     size_t n_shapes;
-    offer *offers;       /* owned, strings too */
+    offer *offers; /* owned, strings too */
     size_t n_offers;
-    size_t measured;     /* configurations */
+    size_t measured; /* configurations */
 } trial_result;
 void trial_result_clear(trial_result *r);
 
 typedef struct trial_ops {
     /* `pump` (may be NULL) is called at least after each configuration, so that requests in flight progress. KW_OK
      * whatever becomes of the candidate; anything else ends the run (interrupted, no device). */
-    kw_code (*run)(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie, trial_result *out,
-                   kw_error *err);
+    kw_code (*run)(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
+                   trial_result *out, kw_error *err);
     /* Times the elite and the challenger interleaved; fitness of both in *a and *b. */
     kw_code (*retime)(void *state, const offer *x, const offer *y, double *a, double *b, kw_error *err);
     /* A trial that is taken from a journal: what was tried before this process. NULL: makes no difference. */

@@ -305,8 +305,8 @@ static void remember(live *l, const char *text, const trial_result *r)
     memcpy(k->shapes, r->shapes, r->n_shapes * sizeof *k->shapes);
 }
 
-static kw_code run(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie, trial_result *out,
-                   kw_error *err)
+static kw_code run(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
+                   trial_result *out, kw_error *err)
 {
     live *l = state;
     template *p = NULL;
@@ -383,8 +383,8 @@ static kw_code prepare_rival(const live *l, const offer *o, rival *r, kw_error *
 
 static kw_code time_rival(const live *l, rival *r, const task_shape *shape, size_t turn, kw_error *err)
 {
-    tune_options o = {.types = l->o.types, .fallback = l->o.fallback, .seed = l->o.seed, .cold = l->o.cold,
-                      .probe = l->o.probe};
+    tune_options o = {
+        .types = l->o.types, .fallback = l->o.fallback, .seed = l->o.seed, .cold = l->o.cold, .probe = l->o.probe};
     job_record record;
     memset(&record, 0, sizeof record);
     kw_code code = tune_one(l->o.e, NULL, l->o.t, &o, r->p, r->config, shape, &record, err);

@@ -1,8 +1,8 @@
 /* Trials on a device: the tuner's best within a small budget that grows with what a candidate promises.
  *
  * Rungs as in successive halving (Jamieson and Talwalkar 2016): few configurations of every shape, then more for a
- * candidate that comes near the best of its run. The store keeps every measurement, so a rung goes on where the last one
- * stopped, and a run that is resumed measures nothing twice.
+ * candidate that comes near the best of its run. The store keeps every measurement, so a rung goes on where the last
+ * one stopped, and a run that is resumed measures nothing twice.
  */
 #ifndef KERNWRIGHT_LLM_TRIAL_LIVE_H
 #define KERNWRIGHT_LLM_TRIAL_LIVE_H
@@ -13,7 +13,7 @@
 #include "tuner/tune.h"
 
 typedef struct trial_live_options {
-    evaluator *e;               /* borrowed, as everything here */
+    evaluator *e; /* borrowed, as everything here */
     store *s;
     const task *t;
     task_types types;
@@ -23,7 +23,7 @@ typedef struct trial_live_options {
     const probe_figures *probe; /* NULL: not known */
     bool cold;
     uint64_t seed;
-    uint64_t rungs[3];          /* configurations per shape; 0: 4, 12 and 32 */
+    uint64_t rungs[3]; /* configurations per shape; 0: 4, 12 and 32 */
 } trial_live_options;
 
 extern const trial_ops trial_live_ops;

@@ -16,7 +16,9 @@ static char config_text[] = "{\"A\":1}";
 
 static offer offer_of(int memory, int compute, int parallelism, double fitness, const char *hash)
 {
-    offer o = {.where = {.level = {memory, compute, parallelism}}, .fitness = fitness, .rel_noise = 0.02,
+    offer o = {.where = {.level = {memory, compute, parallelism}},
+               .fitness = fitness,
+               .rel_noise = 0.02,
                .config = config_text};
     snprintf(o.template_hash, sizeof o.template_hash, "t%s", hash);
     snprintf(o.source_hash, sizeof o.source_hash, "s%s", hash);

@@ -15,8 +15,8 @@ static void expect_source(const char *source, size_t launches, int memory, int c
     strb why = STRB_INIT;
     behaviour b = behaviour_of_source(source, launches, &why);
     if (b.level[0] != memory || b.level[1] != compute || b.level[2] != parallelism)
-        fail_msg("%d%d%d instead of %d%d%d\n%s%s", b.level[0], b.level[1], b.level[2], memory, compute, parallelism, source,
-                 strb_text(&why));
+        fail_msg("%d%d%d instead of %d%d%d\n%s%s", b.level[0], b.level[1], b.level[2], memory, compute, parallelism,
+                 source, strb_text(&why));
     assert_false(b.from_artefact);
     strb_clear(&why);
 }
@@ -25,22 +25,25 @@ static void sources(void **state)
 {
     (void)state;
     expect_source("", 1, 0, 0, 0);
-    expect_source("__kernel void f(int N, __global float *y)\n{\n    int i = get_global_id(0) * 4 + N;\n    y[i * 2 + 1] = 0;\n}\n",
+    expect_source("__kernel void f(int N, __global float *y)\n{\n    int i = get_global_id(0) * 4 + N;\n    y[i * 2 + "
+                  "1] = 0;\n}\n",
                   1, 0, 0, 0);
     expect_source("y[i] = a * x[i] + y[i];\n", 1, 0, 1, 0);
     expect_source("float4 v = vload4(i, x);\nvstore4(v, i, y);\n", 1, 1, 1, 0);
     expect_source("__global const float4 *p = (__global const float4 *)x;\n", 1, 1, 1, 0);
-    expect_source("const float4 v = *(const __local float4 *)(tile);\n__local float tile[64];\nbarrier(0);\n", 1, 2, 0, 1);
+    expect_source("const float4 v = *(const __local float4 *)(tile);\n__local float tile[64];\nbarrier(0);\n", 1, 2, 0,
+                  1);
     /* A tile of 4 x 4 in registers: an array, or names of its own. */
     expect_source("float acc[4][4];\nfor (int i = 0; i < 4; i++) { acc[i][j] += a[i] * b[j]; }\n", 1, 0, 2, 0);
     expect_source("float acc[8][8];\nacc[i][j] += a[i] * b[j];\n", 1, 0, 3, 0);
-    expect_source("c00 += a0 * b0; c01 += a0 * b1; c10 += a1 * b0; c11 += a1 * b1; c02 += a0 * b2; c12 += a1 * b2;\n", 1, 0, 2,
-                  0);
+    expect_source("c00 += a0 * b0; c01 += a0 * b1; c10 += a1 * b0; c11 += a1 * b1; c02 += a0 * b2; c12 += a1 * b2;\n",
+                  1, 0, 2, 0);
     expect_source("c00 += a0 * b0; c00 += a1 * b1;\n", 1, 0, 1, 0);
-    expect_source("float4 acc[8];\nacc[i] += a * b[i];\n__local float s[9];\nbarrier(0);\nfloat4 v = vload4(0, x);\n", 1, 3, 2,
-                  1);
-    expect_source("for (int i = 0; i < n; i++) { float m2 = fmax(m, x[i]); s = s * exp(m - m2) + exp(x[i] - m2); m = m2; }\n", 1,
-                  0, 2, 0);
+    expect_source("float4 acc[8];\nacc[i] += a * b[i];\n__local float s[9];\nbarrier(0);\nfloat4 v = vload4(0, x);\n",
+                  1, 3, 2, 1);
+    expect_source(
+        "for (int i = 0; i < n; i++) { float m2 = fmax(m, x[i]); s = s * exp(m - m2) + exp(x[i] - m2); m = m2; }\n", 1,
+        0, 2, 0);
     expect_source("m = fmax(m, x);\nfor (;;) { s += exp(x[i] - m); }\n", 1, 0, 0, 0);
     expect_source("s = sub_group_reduce_add(s);\n", 1, 0, 0, 2);
     expect_source("atomic_add(p, 1);\n", 1, 0, 0, 3);
@@ -125,7 +128,9 @@ static void not_ptx(void **state)
 {
     (void)state;
     artefact a;
-    assert_false(artefact_is_ptx("\x7f" "ELF", 4));
+    assert_false(artefact_is_ptx("\x7f"
+                                 "ELF",
+                                 4));
     assert_false(artefact_is_ptx("", 0));
     assert_false(artefact_is_ptx("// only a comment\n", 18));
     artefact_count_ptx(".shared\n.shared .b8 x[\n@\n@%p\n;\n", 31, &a);

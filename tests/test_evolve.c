@@ -124,32 +124,33 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
     evolve_result_clear(&s->r);
     assert_int_equal(llm_session_open(&so, &session, &s->err), KW_OK);
     assert_int_equal(journal_open(s->journal, recorded, &j, &s->err), KW_OK);
-    s->o = (evolve_options){.prompt = {.task = s->t, .types = &s->types, .shapes = &s->shape, .n_shapes = 1,
-                                       .max_tokens = 4000},
-                            .seeds = seeds,
-                            .n_seeds = 1,
-                            .session = session,
-                            .folder = s->folder,
-                            .journal = j,
-                            .recorded_only = recorded,
-                            .trial = &simulated,
-                            .trial_state = &s->bench,
-                            .budget = budget,
-                            .in_flight = 2,
-                            .repairs = 1,
-                            .archive = true,
-                            .gradient = true,
-                            .targets = true,
-                            .meta = true,
-                            .max_reply_tokens = 1000,
-                            .seed = 5};
+    s->o = (evolve_options){
+        .prompt = {.task = s->t, .types = &s->types, .shapes = &s->shape, .n_shapes = 1, .max_tokens = 4000},
+        .seeds = seeds,
+        .n_seeds = 1,
+        .session = session,
+        .folder = s->folder,
+        .journal = j,
+        .recorded_only = recorded,
+        .trial = &simulated,
+        .trial_state = &s->bench,
+        .budget = budget,
+        .in_flight = 2,
+        .repairs = 1,
+        .archive = true,
+        .gradient = true,
+        .targets = true,
+        .meta = true,
+        .max_reply_tokens = 1000,
+        .seed = 5};
     kw_code code = evolve_run(&s->o, &s->r, &s->err);
     llm_session_close(session);
     journal_close(j);
     return code;
 }
 
-/* A model that answers with a template of a quality that depends on the prompt's hash; some are wrong, some are none. */
+/* A model that answers with a template of a quality that depends on the prompt's hash; some are wrong, some are none.
+ * */
 static const char *scripted(void)
 {
     return "command:n=$(cksum | cut -d' ' -f1); case $((n % 5)) in 0) echo sorry;; "
@@ -272,10 +273,12 @@ static void model_is_gone(void **state)
 static void same_again(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s, "command:echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; echo "
-                                 "quality=1200; echo '```'",
-                              6, false),
-                     KW_OK);
+    assert_int_equal(
+        run_with(s,
+                 "command:echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; echo "
+                 "quality=1200; echo '```'",
+                 6, false),
+        KW_OK);
     assert_int_equal(s->r.right, 1);
     assert_int_equal(s->r.duplicate + s->r.unchanged, 5);
     assert_int_equal(s->bench.runs, 2);
@@ -285,11 +288,13 @@ static void same_again(void **state)
 static void repaired(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s,
-                              "command:t=$(cat); echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; case $t in "
-                              "*'expected 2'*) echo quality=1300;; *) echo outcome=wrong;; esac; echo '```'",
-                              1, false),
-                     KW_OK);
+    assert_int_equal(
+        run_with(
+            s,
+            "command:t=$(cat); echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; case $t in "
+            "*'expected 2'*) echo quality=1300;; *) echo outcome=wrong;; esac; echo '```'",
+            1, false),
+        KW_OK);
     assert_int_equal(s->r.right, 1);
     assert_int_equal(s->r.repaired, 1);
     assert_int_equal(s->r.wrong, 0);
@@ -300,8 +305,10 @@ static void repaired(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SETTING(runs_and_repeats),    IN_SETTING(goes_on),       IN_SETTING(more_budget), IN_SETTING(journals_that_differ),
-        IN_SETTING(nothing_but_rubbish), IN_SETTING(model_is_gone), IN_SETTING(same_again),  IN_SETTING(repaired),
+        IN_SETTING(runs_and_repeats),    IN_SETTING(goes_on),
+        IN_SETTING(more_budget),         IN_SETTING(journals_that_differ),
+        IN_SETTING(nothing_but_rubbish), IN_SETTING(model_is_gone),
+        IN_SETTING(same_again),          IN_SETTING(repaired),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);
 }

@@ -22,7 +22,8 @@ static reply_result read_as(const char *text, const char *parent, bool cut)
     return r;
 }
 
-static void expect(const char *text, const char *parent, bool cut, reply_kind kind, const char *result, const char *says)
+static void expect(const char *text, const char *parent, bool cut, reply_kind kind, const char *result,
+                   const char *says)
 {
     reply_result r = read_as(text, parent, cut);
     if (r.kind != kind)
@@ -43,8 +44,8 @@ static void whole_templates(void **state)
     expect("Here:\n```c\n" FRONT BODY "```\n", NULL, false, REPLY_WHOLE, FRONT BODY, NULL);
     expect("~~~~opencl\n" FRONT BODY "~~~~\nDone.", NULL, false, REPLY_WHOLE, FRONT BODY, NULL);
     /* Parts first, the whole at the end. */
-    expect("```\nint part;\n```\nthen\n```\n" FRONT "int old;\n```\n```c\n" FRONT BODY "```\n", NULL, false, REPLY_WHOLE,
-           FRONT BODY, NULL);
+    expect("```\nint part;\n```\nthen\n```\n" FRONT "int old;\n```\n```c\n" FRONT BODY "```\n", NULL, false,
+           REPLY_WHOLE, FRONT BODY, NULL);
     /* A fence inside a longer fence. */
     expect("````\n" FRONT "// ```\n" BODY "````\n", NULL, false, REPLY_WHOLE, FRONT "// ```\n" BODY, NULL);
     /* Indented in a list. */
@@ -66,7 +67,8 @@ static void no_template(void **state)
     expect("```c\n" BODY "```", NULL, false, REPLY_NONE, NULL, "front matter");
     expect("```c\n" FRONT BODY, NULL, true, REPLY_NONE, NULL, "cut off");
     expect(FRONT BODY, NULL, true, REPLY_NONE, NULL, NULL);
-    expect("```c\n/*kernwright {\"task\": \"saxpy\", \"launches\": [} */\n```", NULL, false, REPLY_NONE, NULL, "brackets");
+    expect("```c\n/*kernwright {\"task\": \"saxpy\", \"launches\": [} */\n```", NULL, false, REPLY_NONE, NULL,
+           "brackets");
     expect("```c\n/*kernwright {\"launches\": []} */\n```", NULL, false, REPLY_NONE, NULL, "no \"task\"");
     expect("```c\n/*kernwright {\"task\": \"gemm\"} */\n```", NULL, false, REPLY_OTHER_TASK, NULL, "\"gemm\"");
 }
@@ -74,8 +76,8 @@ static void no_template(void **state)
 static void thinking_is_no_answer(void **state)
 {
     (void)state;
-    expect("<think>```c\n" FRONT "int draft;\n```</think>\n```c\n" FRONT BODY "```", NULL, false, REPLY_WHOLE, FRONT BODY,
-           NULL);
+    expect("<think>```c\n" FRONT "int draft;\n```</think>\n```c\n" FRONT BODY "```", NULL, false, REPLY_WHOLE,
+           FRONT BODY, NULL);
     expect("```c\n" FRONT "int draft;\n```\n</think>nothing more", NULL, false, REPLY_NONE, NULL, NULL);
     expect("<think>```c\n" FRONT BODY "```", NULL, false, REPLY_NONE, NULL, NULL);
 }
@@ -104,8 +106,8 @@ static void slips_are_mended(void **state)
         reply_result_clear(&r);
         strb_clear(&text);
     }
-    expect("```c\n/*kernwright {\"task\": \"saxpy\", \"a\": [True, False, None, -1.5e3, 'it\\'s \"x\"'],} */\n```", NULL, false,
-           REPLY_WHOLE,
+    expect("```c\n/*kernwright {\"task\": \"saxpy\", \"a\": [True, False, None, -1.5e3, 'it\\'s \"x\"'],} */\n```",
+           NULL, false, REPLY_WHOLE,
            "/*kernwright {\"task\": \"saxpy\", \"a\": [true, false, null, -1.5e3, \"it's \\\"x\\\"\"]} */\n", "Python");
 }
 
@@ -128,8 +130,8 @@ static void edits_that_fail(void **state)
     expect("<<<<<<< SEARCH\nint \n=======\nlong\n>>>>>>> REPLACE\n", FRONT "int a; int b;\n", false, REPLY_NONE, NULL,
            NULL);
     expect("<<<<<<< SEARCH\n=======\nlong\n>>>>>>> REPLACE\n", FRONT BODY, false, REPLY_NONE, NULL, "is empty");
-    expect("<<<<<<< SEARCH\nint a = 1;\n=======\nint a = 1;\n>>>>>>> REPLACE\n", FRONT BODY, false, REPLY_UNCHANGED, NULL,
-           "change nothing");
+    expect("<<<<<<< SEARCH\nint a = 1;\n=======\nint a = 1;\n>>>>>>> REPLACE\n", FRONT BODY, false, REPLY_UNCHANGED,
+           NULL, "change nothing");
     expect("<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", NULL, false, REPLY_NONE, NULL, "no parent");
     expect("```c\n" FRONT "// another comment\n" BODY "```", FRONT BODY, false, REPLY_UNCHANGED, NULL, "again");
     expect("<<<<<<< SEARCH\nint a = 1;\n=======\nnever ends", FRONT BODY, false, REPLY_NONE, NULL, NULL);
@@ -151,7 +153,8 @@ static void anything_is_survivable(void **state)
     assert_null(r.text);
     reply_result_clear(&r);
     memset(text, '{', n);
-    memcpy(text, "```\n/*kernwright ", 17);
+    const char opening[] = {'`', '`', '`', '\n', '/', '*', 'k', 'e', 'r', 'n', 'w', 'r', 'i', 'g', 'h', 't', ' '};
+    memcpy(text, opening, sizeof opening);
     reply_read(text, n, &c, &r); /* very deep */
     assert_null(r.text);
     reply_result_clear(&r);
@@ -168,8 +171,9 @@ static void anything_is_survivable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_templates),     cmocka_unit_test(no_template),     cmocka_unit_test(thinking_is_no_answer),
-        cmocka_unit_test(slips_are_mended),    cmocka_unit_test(edits_of_the_parent), cmocka_unit_test(edits_that_fail),
+        cmocka_unit_test(whole_templates),        cmocka_unit_test(no_template),
+        cmocka_unit_test(thinking_is_no_answer),  cmocka_unit_test(slips_are_mended),
+        cmocka_unit_test(edits_of_the_parent),    cmocka_unit_test(edits_that_fail),
         cmocka_unit_test(anything_is_survivable),
     };
     return cmocka_run_group_tests_name("llm_reply", tests, NULL, NULL);

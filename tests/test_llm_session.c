@@ -62,8 +62,11 @@ static kw_code open_session(const char *format, const char *record, int64_t max_
     char *place = strstr(format, "FOLDER") ? folder : NULL;
     const char *at = place ? strstr(format, "FOLDER") : format + strlen(format);
     strb_printf(&spec, "%.*s%s%s", (int)(at - format), format, place ? place : "", place ? at + 6 : "");
-    llm_session_options o = {.provider = {.temperature = NAN}, .spec = strb_text(&spec), .record = record,
-                             .max_tokens_total = max_tokens, .max_cost = max_cost};
+    llm_session_options o = {.provider = {.temperature = NAN},
+                             .spec = strb_text(&spec),
+                             .record = record,
+                             .max_tokens_total = max_tokens,
+                             .max_cost = max_cost};
     kw_code code = llm_session_open(&o, out, err);
     strb_clear(&spec);
     return code;
@@ -320,10 +323,12 @@ static void closes_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(command_answers),  WITH_FOLDER(command_fails),          WITH_FOLDER(stopped_for_good),
-        WITH_FOLDER(several_at_once),  WITH_FOLDER(folder_waits_for_files), WITH_FOLDER(empty_reply),
-        WITH_FOLDER(replay_repeats),   WITH_FOLDER(no_model),               WITH_FOLDER(token_budget),
-        WITH_FOLDER(closes_at_once),   cmocka_unit_test(refused),
+        WITH_FOLDER(command_answers),        WITH_FOLDER(command_fails),
+        WITH_FOLDER(stopped_for_good),       WITH_FOLDER(several_at_once),
+        WITH_FOLDER(folder_waits_for_files), WITH_FOLDER(empty_reply),
+        WITH_FOLDER(replay_repeats),         WITH_FOLDER(no_model),
+        WITH_FOLDER(token_budget),           WITH_FOLDER(closes_at_once),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests_name("llm_session", tests, NULL, NULL);
 }
