@@ -6,7 +6,7 @@
 . "$(dirname "$0")/support/cli.sh"
 
 if [ ! -r /proc/self/stat ]; then
-    skipped=1
+    skip 'signals' 'no /proc'
     finish cli_interrupt
 fi
 

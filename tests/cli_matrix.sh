@@ -63,6 +63,6 @@ if command -v gzip >/dev/null; then
     { head -c 200 m.jsonl.gz; head -c 400 /dev/zero; } >bad.jsonl.gz
     refuses 'damaged' 2 'bad.jsonl.gz' results import bad.jsonl.gz --store other.db
 else
-    skipped=1
+    skip 'compressed results' 'no gzip'
 fi
 finish cli_matrix

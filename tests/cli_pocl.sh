@@ -8,7 +8,7 @@ unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE
 export POCL_CACHE_DIR="$work/pocl"
 mkdir "$POCL_CACHE_DIR"
 if ! "$kw" devices 2>/dev/null | grep -q 'pocl/'; then
-    skipped=1
+    skip 'what a driver says' 'no PoCL'
     finish cli_pocl
 fi
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/support/cli.sh"
 
 if ! command -v sqlite3 >/dev/null; then
-    skipped=1
+    skip 'hostile stores' 'no sqlite3'
     finish cli_store_hostile
 fi
 

@@ -9,7 +9,7 @@ unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE
 export POCL_CACHE_DIR="$work/pocl"
 mkdir "$POCL_CACHE_DIR"
 if ! "$kw" devices 2>/dev/null | grep -q 'pocl/'; then
-    skipped=1
+    skip 'mutants' 'no PoCL'
     finish mutants
 fi
 cd "$root" || exit 3

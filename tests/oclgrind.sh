@@ -15,7 +15,7 @@ refuses 'asked for, but not there' 3 'apt-get install oclgrind' tune saxpy --dee
 works 'doctor without it' doctor
 check 'says so' has "$output" 'note  oclgrind'
 if ! "$kw" devices 2>/dev/null | grep -q 'pocl/'; then
-    skipped=1
+    skip 'simulating' 'no PoCL'
     finish oclgrind
 fi
 refuses 'time: asked for, but not there' 3 'apt-get install oclgrind' time saxpy_naive --dims N=100 --deep-check
@@ -23,7 +23,7 @@ works 'tune without it' tune saxpy --dims N=1000 --budget 1 --no-probe --device 
 check 'one line says so' has "$errors" 'Oclgrind is not installed'
 unset KERNWRIGHT_OCLGRIND
 if ! command -v oclgrind >/dev/null; then
-    skipped=1
+    skip 'simulating' 'no Oclgrind'
     finish oclgrind
 fi
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/support/cli.sh"
 
 if [ ! -r /proc/self/stat ]; then
-    skipped=1
+    skip 'the sandbox' 'no /proc'
     finish sandbox
 fi
 mkdir tmp
@@ -136,7 +136,7 @@ unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE
 export POCL_CACHE_DIR="$work/pocl"
 mkdir "$POCL_CACHE_DIR"
 if ! "$kw" devices 2>/dev/null | grep -q 'pocl/'; then
-    skipped=1
+    skip 'native kernels' 'no PoCL'
     finish sandbox
 fi
 for mode in auto always never fresh; do

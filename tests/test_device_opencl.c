@@ -99,8 +99,10 @@ static int close_any(void **state)
 
 static device *need(void)
 {
-    if (!opened)
+    if (!opened) {
+        print_message("skipped: no OpenCL device\n");
         skip();
+    }
     return opened;
 }
 

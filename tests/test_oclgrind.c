@@ -188,8 +188,10 @@ static void simulate(void **state, const char *body, oclgrind_verdict expected, 
     kw_error err = {0};
     oclgrind_verdict verdict;
     job_record r;
-    if (!s->g)
+    if (!s->g) {
+        print_message("skipped: Oclgrind is not installed\n");
         skip();
+    }
     variant *v = variant_of(s, body);
     if (oclgrind_check(s->g, v, &s->source, &verdict, &r, &err) != KW_OK)
         fail_msg("%s", err.message);

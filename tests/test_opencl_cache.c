@@ -527,8 +527,10 @@ static void test_programs(void **state)
     char *before = getenv("KERNWRIGHT_CACHE") ? mem_strdup(getenv("KERNWRIGHT_CACHE")) : NULL;
     int64_t registers, again;
     device *d = open_device_with_cache();
-    if (!d)
+    if (!d) {
+        print_message("skipped: no OpenCL device\n");
         skip();
+    }
     assert_false(build_and_run(d, program, "", &registers));
     char *path = only_entry();
     assert_true(build_and_run(d, program, "", &again));

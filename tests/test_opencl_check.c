@@ -41,8 +41,10 @@ static int close_any(void **state)
 
 static device *need(void)
 {
-    if (!opened)
+    if (!opened) {
+        print_message("skipped: no OpenCL device\n");
         skip();
+    }
     assert_true(device_can_check(opened));
     return opened;
 }

@@ -244,19 +244,18 @@ static void the_search_for_a_culprit_stops(void **state)
 
 static void kind_of(const char *text, kw_code code, int kind, const char *part)
 {
-    char path[] = "/tmp/kernwright-kind-XXXXXX";
-    int fd = mkstemp(path);
+    char *folder = fs_temp_folder("kernwright-kind-", NULL), *path = fs_join(folder, "file");
     space_file found;
     kw_error err = {0};
-    assert_true(fd >= 0);
-    assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    close(fd);
+    assert_int_equal(fs_write(path, text, strlen(text), NULL), KW_OK);
     assert_int_equal(space_file_kind(path, &found, &err), code);
     if (code == KW_OK)
         assert_int_equal(found, kind);
     else if (!strstr(err.message, part))
         fail_msg("'%s' is not in: %s", part, err.message);
-    unlink(path);
+    fs_remove_tree(folder);
+    free(path);
+    free(folder);
 }
 
 static void files_are_told_apart(void **state)

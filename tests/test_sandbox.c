@@ -157,8 +157,10 @@ static int dump_core(void)
 
 static void need_filter(void)
 {
-    if (!sandbox_filter_exists())
+    if (!sandbox_filter_exists()) {
+        print_message("skipped: the system filters no calls\n");
         skip();
+    }
 }
 
 static void test_attacks_end_the_process(void **state)
@@ -239,8 +241,10 @@ static void test_files(void **state)
 {
     (void)state;
     kw_error err;
-    if (sandbox_files_version() == 0)
+    if (sandbox_files_version() == 0) {
+        print_message("skipped: the system has no Landlock\n");
         skip();
+    }
     char *victim = fs_temp_folder("kernwright-victim", &err), *own = fs_temp_folder("kernwright-own", &err);
     char *before = mem_strdup(getenv("TMPDIR") ? getenv("TMPDIR") : "");
     setenv("VICTIM", victim, 1);
@@ -424,8 +428,10 @@ static void need_native_kernels(fixture *f)
         job_record_clear(&r);
     }
 #endif
-    if (!good)
+    if (!good) {
+        print_message("skipped: no CPU device that runs native kernels\n");
         skip();
+    }
 }
 
 static void test_hostile_kernels(void **state)
@@ -464,8 +470,10 @@ static void test_no_writing_elsewhere(void **state)
     char deed[4096];
     kw_error err;
     need_native_kernels(f);
-    if (sandbox_files_version() == 0)
+    if (sandbox_files_version() == 0) {
+        print_message("skipped: the system has no Landlock\n");
         skip();
+    }
     char *folder = fs_temp_folder("kernwright-victim", &err);
     snprintf(deed, sizeof deed, "char path[] = \"%s/file\"; y[0] = (float)call(2, (long)path, 0x41, 0600);", folder);
     expect(f, deed, OUTCOME_WRONG, "y[0] is -13, expected");
@@ -499,6 +507,7 @@ static void test_eats_memory(void **state)
     unsetenv("KERNWRIGHT_MEMORY_MB");
     if (!f->spec[0]) {
         end((void **)&f);
+        print_message("skipped: no CPU device\n");
         skip();
     }
     need_native_kernels(f);

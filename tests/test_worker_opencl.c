@@ -72,8 +72,10 @@ static bool evaluate(fixture *f, const char *qualifier, const char *body, bool s
 {
     char source[4096], trusted[4096];
     test_job tj;
-    if (!f->spec[0])
+    if (!f->spec[0]) {
+        print_message("skipped: no OpenCL device\n");
         skip();
+    }
     snprintf(source, sizeof source, product, qualifier, body);
     snprintf(trusted, sizeof trusted, product, "const", SUM STORE);
     test_job_make(&tj, "gemm", "");

@@ -46,6 +46,11 @@ has() { # TEXT PART
     return 1
 }
 
+skip() { # WHAT REASON
+    skipped=$((skipped + 1))
+    echo "skipped: $1: $2"
+}
+
 lines() { # TEXT; how many there are
     if [ -z "$1" ]; then echo 0; else printf '%s\n' "$1" | wc -l | tr -d ' '; fi
 }
