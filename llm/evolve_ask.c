@@ -100,6 +100,7 @@ kw_code evolve_ask(evolution *e)
 {
     attempt *a = new_attempt(e);
     a->choice = steer_choose(e->steer, e->archive, a->ordinal);
+    steer_out(e->steer, &a->choice, a->ordinal);
     a->meta = e->o->meta ? meta_choose(e->meta, a->ordinal) : 0;
     a->by_operator = counter_rng_unit(e->o->seed + 4, a->ordinal, 0) < e->o->operators;
     (void)snprintf(a->key, sizeof a->key, "%s-%06llu", a->by_operator ? "operator" : "generate",
