@@ -255,6 +255,14 @@ static double hit_rate(const steer *s, int d, int step)
     return hit / asked;
 }
 
+/* Tiles in local memory without a barrier, and barriers without local memory. On the way up one brings the other along;
+ * on the way down there is no such kernel to ask for. */
+static bool contradicts(const behaviour *b)
+{
+    const int memory = b->level[BEHAVIOUR_MEMORY], parallelism = b->level[BEHAVIOUR_PARALLELISM];
+    return (memory >= 2 && parallelism == 0) || (memory < 2 && parallelism == 1);
+}
+
 static int move_of(int d, int step)
 {
     return 1 + 2 * d + (step > 0);
@@ -274,14 +282,16 @@ static void choose_target(const steer *s, const gradients *g, steer_choice *c, d
             int level = here.level[d] + step;
             if (level < 0 || level >= BEHAVIOUR_LEVELS)
                 continue;
+            behaviour there = here;
+            there.level[d] = level;
+            if (step < 0 && contradicts(&there))
+                continue;
             /* Without evidence more optimisation is the better guess than less. */
             double logit = step > 0 ? 0 : -1.5;
             if (s->o.gradient) {
                 double pull = WEIGHT_FITNESS * g->fitness[d] + WEIGHT_RATE * g->rate[d];
                 logit = (1 - known) * logit + known * 4 * step * pull + 2 * WEIGHT_EXPLORE * step * g->explore[d];
             }
-            behaviour there = here;
-            there.level[d] = level;
             weights[move_of(d, step)] =
                 exp(logit) * 2 * hit_rate(s, d, step) * share_left(s, c->parent_cell, behaviour_cell(&there));
         }

@@ -37,7 +37,7 @@ static kw_code run_trial(void *state, const char *text, const char *key, void (*
     hash_hex(text, strlen(text), out->template_hash);
     out->n_shapes = 1;
     out->shapes = mem_calloc(1, sizeof *out->shapes);
-    out->shapes[0] = (trial_shape){100, 99, 101, 200, NAN};
+    out->shapes[0] = (trial_shape){.best_ns = 100, .lo_ns = 99, .hi_ns = 101, .base_ns = 200, .limit_ns = NAN};
     out->read = true;
     out->measured = 3;
     pump(cookie);
