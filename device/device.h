@@ -25,6 +25,7 @@ typedef struct device_info {
     char platform[128];    /* "NVIDIA CUDA", "Portable Computing Language" */
     char driver[128];      /* driver version */
     char api[64];          /* "OpenCL 3.0 CUDA", "fake" */
+    char extensions[512];  /* of the language, those that a kernel may make use of; blanks between; "" if none */
     char pci[16];          /* "0000:3b:00.0"; "" if the driver does not say: the same hardware may be listed twice */
     int64_t timer_resolution_ns; /* of events, as the driver claims */
     bool builds_at_launch; /* the compiler runs again at the first launch of each local size (PoCL): book that launch as

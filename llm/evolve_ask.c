@@ -44,9 +44,13 @@ static const candidate_kept *kept_of_cell(const evolution *e, int cell)
     return cell >= 0 ? evolve_find(e, archive_cell(e->archive, cell)->best.template_hash) : NULL;
 }
 
-static prompt_candidate shown(const candidate_kept *k, int cell)
+static prompt_candidate shown(const evolution *e, int cell)
 {
-    return k ? (prompt_candidate){k->text, &k->result, cell} : (prompt_candidate){NULL, NULL, -1};
+    const candidate_kept *k = kept_of_cell(e, cell);
+    if (!k)
+        return (prompt_candidate){.text = NULL, .cell = -1};
+    return (prompt_candidate){
+        .text = k->text, .outcome = &k->result, .cell = cell, .config = archive_cell(e->archive, cell)->best.config};
 }
 
 /* Everything that a prompt may show for this attempt. */
@@ -55,11 +59,10 @@ static prompt_context context_of(const evolution *e, const attempt *a)
     prompt_context c = e->o->prompt;
     const elite *best = archive_best(e->archive);
     c.choice = &a->choice;
-    c.parent = shown(kept_of_cell(e, a->choice.parent_cell), a->choice.parent_cell);
+    c.parent = shown(e, a->choice.parent_cell);
     for (size_t i = 0; i < sizeof c.inspirations / sizeof *c.inspirations; i++)
-        c.inspirations[i] = shown(kept_of_cell(e, a->choice.inspirations[i]), a->choice.inspirations[i]);
-    c.best =
-        best ? shown(evolve_find(e, best->best.template_hash), behaviour_cell(&best->best.where)) : shown(NULL, -1);
+        c.inspirations[i] = shown(e, a->choice.inspirations[i]);
+    c.best = shown(e, best ? behaviour_cell(&best->best.where) : -1);
     c.sections = meta_sections(e->meta, a->meta);
     return c;
 }
@@ -100,6 +103,7 @@ kw_code evolve_ask(evolution *e)
 {
     attempt *a = new_attempt(e);
     a->choice = steer_choose(e->steer, e->archive, a->ordinal);
+    steer_out(e->steer, &a->choice, a->ordinal);
     a->meta = e->o->meta ? meta_choose(e->meta, a->ordinal) : 0;
     a->by_operator = counter_rng_unit(e->o->seed + 4, a->ordinal, 0) < e->o->operators;
     (void)snprintf(a->key, sizeof a->key, "%s-%06llu", a->by_operator ? "operator" : "generate",

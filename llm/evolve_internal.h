@@ -45,8 +45,9 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    bool following;     /* what is asked now was asked before: evolve.c asks again what has no answer */
-    bool closed; /* no more questions: budget or session */
+    size_t n_answered; /* replies taken in this process */
+    bool following;    /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool closed;       /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;

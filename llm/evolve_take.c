@@ -88,6 +88,7 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
 kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
+    e->n_answered++;
     json_set_string(j, "status", llm_status_name(r->status));
     if (r->status > LLM_CUT)
         json_set_string(j, "detail", r->detail);
@@ -178,6 +179,7 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
             meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0,
                        detail && *detail ? detail : outcome_text);
     }
+    steer_done(e->steer, a->ordinal);
     count(e, a, outcome_text, r);
     free(a->text);
     free(a->prompt);

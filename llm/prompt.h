@@ -47,6 +47,7 @@ typedef struct prompt_candidate {
     const char *text;            /* of the template */
     const trial_result *outcome; /* NULL: not tried */
     int cell;                    /* -1: none */
+    const char *config;          /* that made it of this kind; NULL: not known */
 } prompt_candidate;
 
 /* Sections that meta-prompts evolve; any may be "". */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "codegen/expand.h"
 #include "codegen/variant.h"
+#include "llm/trial_importance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +146,14 @@ static kw_code run_rung(collection *c, uint64_t configurations, trial_result *ou
         kw_code code = tune_shape(l->o.e, l->o.s, l->o.t, &o, &l->o.shapes[c->shape], &r, &why);
         trial_shape *s = &out->shapes[c->shape];
         if (code == KW_OK && r.found) {
-            *s = (trial_shape){r.tuned_ns, r.tuned_lo, r.tuned_hi, r.naive_ns, r.limit_ns};
+            free(s->config);
+            *s = (trial_shape){.best_ns = r.tuned_ns,
+                               .lo_ns = r.tuned_lo,
+                               .hi_ns = r.tuned_hi,
+                               .base_ns = r.naive_ns,
+                               .limit_ns = r.limit_ns,
+                               .config = r.config};
+            r.config = NULL;
         } else if (code == KW_FAILED || code == KW_BAD_INPUT) {
             s->best_ns = s->lo_ns = s->hi_ns = NAN;
             if (!out->detail && !c->detail)
@@ -240,6 +248,35 @@ static void make_offers(const collection *c, trial_result *out)
     free(mixed);
 }
 
+/* Geometric mean over the shapes that it was measured on; NaN: none. */
+static double relative_time(const point *x, const trial_result *r)
+{
+    double sum = 0, n = 0;
+    for (size_t k = 0; k < r->n_shapes; k++) {
+        double ratio = x->ns[k] / r->shapes[k].best_ns;
+        if (isfinite(ratio) && ratio > 0) {
+            sum += log(ratio);
+            n += 1;
+        }
+    }
+    return n > 0 ? exp(sum / n) : NAN;
+}
+
+static char *what_mattered(const collection *c, const trial_result *r)
+{
+    trial_row *rows = mem_calloc(c->n + 1, sizeof *rows);
+    double least = INFINITY;
+    for (size_t i = 0; i < c->n; i++) {
+        rows[i] = (trial_row){.config = c->points[i].config, .relative = relative_time(&c->points[i], r)};
+        least = fmin(least, rows[i].relative);
+    }
+    for (size_t i = 0; i < c->n; i++)
+        rows[i].relative /= least;
+    char *text = trial_importance(c->p, rows, c->n);
+    free(rows);
+    return text;
+}
+
 static void judge(live *l, collection *c, trial_result *out)
 {
     bool all = true;
@@ -253,6 +290,7 @@ static void judge(live *l, collection *c, trial_result *out)
         out->fitness = trial_fitness(out->shapes, l->o.n_shapes);
         l->best = fmax(l->best, out->fitness);
         make_offers(c, out);
+        out->importance = what_mattered(c, out);
         free(out->detail);
         out->detail = c->detail;
         c->detail = NULL;
@@ -302,7 +340,10 @@ static void remember(live *l, const char *text, const trial_result *r)
     memcpy(k->hash, r->template_hash, sizeof k->hash);
     k->text = mem_strdup(text);
     k->shapes = mem_calloc(r->n_shapes, sizeof *k->shapes);
-    memcpy(k->shapes, r->shapes, r->n_shapes * sizeof *k->shapes);
+    for (size_t i = 0; i < r->n_shapes; i++) {
+        k->shapes[i] = r->shapes[i];
+        k->shapes[i].config = NULL; /* not ours */
+    }
 }
 
 static kw_code run(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
@@ -317,7 +358,8 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     out->n_shapes = l->o.n_shapes;
     out->shapes = mem_calloc(l->o.n_shapes, sizeof *out->shapes);
     for (size_t i = 0; i < l->o.n_shapes; i++)
-        out->shapes[i] = (trial_shape){NAN, NAN, NAN, NAN, NAN};
+        out->shapes[i] =
+            (trial_shape){.best_ns = NAN, .lo_ns = NAN, .hi_ns = NAN, .base_ns = NAN, .limit_ns = NAN};
     /* The name is the hash: the same text asked for twice finds its own measurements. */
     strb_printf(&path, "%s-%.12s.cl", l->o.t->name, out->template_hash);
     (void)key;

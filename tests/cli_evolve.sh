@@ -29,6 +29,10 @@ refuses_at_once 'nothing to be without' 2 'there are archive, gradient, targets 
 refuses_at_once 'a share over 1' 2 'a share, 0 to 1' evolve saxpy --llm none --operators 2
 refuses_at_once 'no number' 2 'not a number' evolve saxpy --llm none --stop soon
 refuses_at_once 'measurements of another kind' 2 'live or recorded' evolve saxpy --llm none --measurements guessed
+refuses_at_once 'rungs that fall' 2 'that do not fall' evolve saxpy --llm none --rungs 4,3,32
+refuses_at_once 'rungs that are none' 2 '--rungs 4,x' evolve saxpy --llm none --rungs 4,x
+refuses_at_once 'leaving what answers only while it is asked' 2 'needs --llm folder:DIR alone' evolve saxpy \
+    --llm command:cat --leave-when-waiting
 refuses_at_once 'no key' 3 'OPENAI_API_KEY' evolve saxpy --llm openai:some-model
 refuses_at_once 'a limit in money without a price' 2 'price is not known' evolve saxpy --llm command:cat --max-cost 5
 
@@ -58,6 +62,23 @@ if [ "$status" -eq 0 ]; then
     : >asked/generate-000001.done
     works 'it goes on' evolve saxpy --llm folder:asked --dims N=1003 --no-probe --store here.db --budget 1 --in-flight 1
     check 'with the reply' has "$output" '1 candidates asked for: 1 right'
+    # In batches: all questions are written, the run is left, and the same command goes on with what was answered.
+    batch="--llm folder:batch --dims N=1003 --no-probe --store here.db --budget 6 --in-flight 4 --leave-when-waiting"
+    # shellcheck disable=SC2086 # words
+    works 'a batch is asked' evolve saxpy $batch
+    check 'and left' has "$output" 'ended: 4 prompts wait for replies in batch'
+    check 'there are four' same "$(ls batch | grep -c 'prompt.md$')" 4
+    check 'for different targets' test "$(grep -o '"target":[0-9]*' batch/journal.jsonl | sort -u | wc -l)" -gt 2
+    # shellcheck disable=SC2086
+    works 'nothing came' evolve saxpy $batch
+    check 'nothing is asked twice' same "$(grep -c '"event":"ask"' batch/journal.jsonl)" 4
+    cp "$record"/generate-00000[12].reply.md batch/
+    measured=$("$kw" results show --store here.db | wc -l)
+    # shellcheck disable=SC2086
+    works 'two came' evolve saxpy $batch --json
+    check 'and were tried' has "$output" '"right":2'
+    check 'two more are asked' has "$output" '"waiting":4'
+    check 'what was tried stays in the store' test "$("$kw" results show --store here.db | wc -l)" -ge "$measured"
 else
     skip 'measuring' 'no OpenCL device'
 fi
