@@ -426,6 +426,7 @@ kw_code device_hide(device *d, device_buffer *b, kw_error *err)
 void device_build_info_clear(device_build_info *b)
 {
     strb_clear(&b->log);
+    b->artefact.known = false;
     b->registers = b->spill_bytes = b->local_bytes = b->max_group = -1;
     b->from_cache = false;
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/strb.h"
 #include "codegen/limits.h" /* brings dtype along */
+#include "device/artefact.h"
 #include "device/device_key.h"
 
 #include <stdbool.h>
@@ -95,6 +96,7 @@ typedef struct device_build_info {
     int64_t spill_bytes; /* -1 unknown */
     int64_t local_bytes; /* static local memory of the largest kernel; -1 unknown */
     int64_t max_group;   /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+    artefact artefact;   /* what the program consists of, where its binary can be read: NVIDIA's is PTX */
     bool from_cache;     /* nothing was compiled: log and figures are those of the build that made the entry */
 } device_build_info;
 void device_build_info_clear(device_build_info *b);

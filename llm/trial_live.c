@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "codegen/expand.h"
 #include "codegen/variant.h"
-#include "llm/trial_importance.h"
+#include "llm/trial_point.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,18 +29,11 @@ typedef struct live {
     size_t n_known, capacity;
 } live;
 
-/* What one configuration did on each shape. */
-typedef struct point {
-    char source_hash[HASH_HEX_SIZE];
-    char *config;
-    double *ns, *noise; /* per shape; NaN: not measured or failed */
-} point;
-
 typedef struct collection {
     live *l;
     const template *p;
     size_t shape;
-    point *points;
+    trial_point *points;
     size_t n, capacity;
     /* The first failure, and the one that went furthest: what is shown when nothing is right. */
     outcome worst;
@@ -63,14 +56,14 @@ void *trial_live_new(const trial_live_options *o)
     return l;
 }
 
-static point *point_of(collection *c, const measurement *m)
+static trial_point *point_of(collection *c, const measurement *m)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->points[i].source_hash, m->source_hash) == 0)
             return &c->points[i];
     }
     c->points = mem_grow(c->points, &c->capacity, c->n + 1, sizeof *c->points);
-    point *p = &c->points[c->n++];
+    trial_point *p = &c->points[c->n++];
     memset(p, 0, sizeof *p);
     snprintf(p->source_hash, sizeof p->source_hash, "%s", m->source_hash);
     p->config = mem_strdup(m->config ? m->config : "{}");
@@ -116,8 +109,9 @@ static void on_progress(const tune_progress *p, void *cookie)
     if (m->time.n == 0)
         return;
     c->n_ok++;
-    point *at = point_of(c, m);
+    trial_point *at = point_of(c, m);
     /* Later rows are timed again or come from a later rung: the last one is the one to go by. */
+    trial_point_note(at, m);
     at->ns[c->shape] = m->time.median;
     at->noise[c->shape] = fmax(m->noise, (m->time.hi - m->time.lo) / m->time.median);
 }
@@ -202,8 +196,8 @@ static double failed_fitness(outcome o)
     return 0.3;
 }
 
-/* The kind of a configuration: its expanded text for the first shape. */
-static bool behaviour_of_point(const collection *c, const point *x, behaviour *out)
+/* The kind of a configuration: of what the compiler made of it, or of its expanded text for the first shape. */
+static bool behaviour_of_point(const collection *c, const trial_point *x, behaviour *out)
 {
     uint32_t *config = mem_calloc(c->p->n_params + 1, sizeof *config);
     json *j = json_parse(x->config, strlen(x->config), NULL, 1, 1, NULL);
@@ -211,7 +205,8 @@ static bool behaviour_of_point(const collection *c, const point *x, behaviour *o
     bool good = j && template_config_from_json(c->p, j, config, NULL) == KW_OK &&
                 variant_expand(c->p, &c->l->o.types, config, &c->l->o.shapes[0], &v, NULL) == KW_OK;
     if (good)
-        *out = behaviour_of_source(v->source, v->n_launches, NULL);
+        *out = x->made.known ? behaviour_of_artefact(&x->made, v->n_launches, NULL)
+                             : behaviour_of_source(v->source, v->n_launches, NULL);
     variant_free(v);
     json_free(j);
     free(config);
@@ -225,7 +220,7 @@ static void make_offers(const collection *c, trial_result *out)
     trial_shape *mixed = mem_calloc(n_shapes, sizeof *mixed);
     out->offers = mem_calloc(c->n + 1, sizeof *out->offers);
     for (size_t i = 0; i < c->n; i++) {
-        const point *x = &c->points[i];
+        const trial_point *x = &c->points[i];
         double noise = 0;
         offer o = {.config = NULL};
         for (size_t k = 0; k < n_shapes; k++) {
@@ -248,35 +243,6 @@ static void make_offers(const collection *c, trial_result *out)
     free(mixed);
 }
 
-/* Geometric mean over the shapes that it was measured on; NaN: none. */
-static double relative_time(const point *x, const trial_result *r)
-{
-    double sum = 0, n = 0;
-    for (size_t k = 0; k < r->n_shapes; k++) {
-        double ratio = x->ns[k] / r->shapes[k].best_ns;
-        if (isfinite(ratio) && ratio > 0) {
-            sum += log(ratio);
-            n += 1;
-        }
-    }
-    return n > 0 ? exp(sum / n) : NAN;
-}
-
-static char *what_mattered(const collection *c, const trial_result *r)
-{
-    trial_row *rows = mem_calloc(c->n + 1, sizeof *rows);
-    double least = INFINITY;
-    for (size_t i = 0; i < c->n; i++) {
-        rows[i] = (trial_row){.config = c->points[i].config, .relative = relative_time(&c->points[i], r)};
-        least = fmin(least, rows[i].relative);
-    }
-    for (size_t i = 0; i < c->n; i++)
-        rows[i].relative /= least;
-    char *text = trial_importance(c->p, rows, c->n);
-    free(rows);
-    return text;
-}
-
 static void judge(live *l, collection *c, trial_result *out)
 {
     bool all = true;
@@ -290,7 +256,8 @@ static void judge(live *l, collection *c, trial_result *out)
         out->fitness = trial_fitness(out->shapes, l->o.n_shapes);
         l->best = fmax(l->best, out->fitness);
         make_offers(c, out);
-        out->importance = what_mattered(c, out);
+        out->importance = trial_what_mattered(c->p, c->points, c->n, out);
+        out->artefact = trial_what_was_made(c->points, c->n);
         free(out->detail);
         out->detail = c->detail;
         c->detail = NULL;
