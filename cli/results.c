@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 #include "cli/importance.h"
 #include "cli/options.h"
+#include "cli/results_merge.h"
 #include "cli/table.h"
 
 #include "base/fs.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 typedef struct results_cli {
-    const char *store, *task, *out;
+    const char *store, *task, *out, *base;
     bool json, failed, all, samples, importance;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
@@ -301,16 +302,6 @@ static kw_code import_text(const results_cli *c, const option_list *files, kw_er
     return code;
 }
 
-static kw_code merge_text(const results_cli *c, const option_list *files, kw_error *err)
-{
-    strb text = STRB_INIT;
-    kw_code code = results_merge(files->items, files->n, &text, err);
-    if (code == KW_OK)
-        code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
-    strb_clear(&text);
-    return code;
-}
-
 static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_error *err)
 {
     option_list files = *args;
@@ -325,6 +316,8 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
     if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
+    if (c->base && strcmp(verb, "merge") != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "--base belongs to merge: it names the files' common ancestor");
     if (c->importance && strcmp(verb, "show") == 0 && c->failed)
         return kw_error_set(err, KW_BAD_INPUT, "give either --failed or --importance, not both");
     if (strcmp(verb, "show") == 0)
@@ -334,7 +327,7 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
     if (strcmp(verb, "import") == 0)
         return import_text(c, &files, err);
     if (strcmp(verb, "merge") == 0)
-        return merge_text(c, &files, err);
+        return cli_results_merge(files.items, files.n, c->base, c->out, err);
     static const char *const verbs[] = {"show", "export", "import", "merge"};
     const char *near = json_nearest(verb, verbs, sizeof verbs / sizeof *verbs);
     return kw_error_set(err, KW_BAD_INPUT,
@@ -359,6 +352,7 @@ int cli_results(int argc, char **argv)
         {"--template", OPTION_TEXT, &c.template_name, "NAME", "T4: only this template"},
         {"--shape", OPTION_TEXT, &c.shape, "M=1,..", "T4: only this shape"},
         {"--device", OPTION_TEXT, &c.device, "PART", "T4: only devices with this in their key or name"},
+        {"--base", OPTION_TEXT, &c.base, "FILE", "merge: their common ancestor; what a file took out of it stays away"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
     };
     const option_set set = {

@@ -1,4 +1,4 @@
-/* Results as text: export, import, merge. docs/results.md is the format's reference. */
+/* Results as text: export and import. docs/results.md is the format's reference. */
 #include "tuner/results_groups.h"
 #include "tuner/results_lines.h"
 #include "tuner/results_text.h"
@@ -347,41 +347,6 @@ kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *er
         }
     }
     line_reader_close(r);
-    return code;
-}
-
-/* ---- merge ---- */
-
-/* The lines are not read as JSON: what another version wrote is kept as it is. A line that was cut off is noticed. */
-static kw_code merge_file(const char *path, line_set *lines, kw_error *err)
-{
-    line_reader *r;
-    kw_code code = line_reader_open(path, &r, err);
-    while (code == KW_OK) {
-        const char *line;
-        size_t length;
-        code = line_reader_next(r, &line, &length, err);
-        if (code != KW_OK || !line)
-            break;
-        if (line[0] == '{' && line[length - 1] == '}')
-            line_set_add(lines, mem_strdup(line));
-        else
-            code = kw_error_set(err, KW_BAD_INPUT, "%s:%d: not a line of results: it must begin with { and end with }",
-                                line_reader_name(r), line_reader_number(r));
-    }
-    line_reader_close(r);
-    return code;
-}
-
-kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *err)
-{
-    line_set lines = {0};
-    kw_code code = KW_OK;
-    for (size_t i = 0; code == KW_OK && i < n; i++)
-        code = merge_file(paths[i], &lines, err);
-    if (code == KW_OK)
-        line_set_print(&lines, out);
-    line_set_clear(&lines);
     return code;
 }
 

@@ -111,7 +111,5 @@ kw_code results_export(store *s, const char *task, bool all, bool samples, strb 
 kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err);
 /* A store in memory that holds what the file holds, and goes by its name in messages. */
 kw_code results_open(const char *path, store **out, kw_error *err);
-/* Union of the lines of all files, sorted by bytes, header line first, without interpreting them. */
-kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *err);
 
 #endif
