@@ -295,7 +295,7 @@ JOBS ?= 2
 INSTALL ?= install
 # What a space is made with; they include its internal header through each other.
 SPACE_PARTS = $(addprefix tuner/space_,build.h group.h order.h plan.h)
-PUBLIC_H   = $(filter-out %_internal.h device/opencl.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h device/opencl_api.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright
