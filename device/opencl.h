@@ -146,6 +146,7 @@ void opencl_binary_key(const device *d, const char *source, const char *options,
 opencl_program *opencl_binary_find(device *d, const char *key, const char *options, const char *const *kernels,
                                    size_t n_kernels, device_build_info *info);
 void opencl_binary_keep(device *d, const opencl_program *p);
+kw_code opencl_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */
 
