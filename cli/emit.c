@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "tuner/binaries.h"
 #include "tuner/dispatch.h"
 #include "tuner/portfolio.h"
 #include "tuner/problem_kernel.h"
@@ -14,6 +15,7 @@
 typedef struct emit_cli {
     const char *out, *from, *store, *type, *prefix, *device, *language, *shapes;
     int64_t variants;
+    const char *binaries, *worker_command;
     bool unverified, split;
 } emit_cli;
 
@@ -73,6 +75,8 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     dispatch *d = NULL;
     strb text = STRB_INIT, sources = STRB_INIT;
     char *sources_path = NULL;
+    header_model model;
+    binaries *compiled = NULL;
     task_shape *shapes = NULL;
     size_t n_shapes = 0;
     if (c->variants < 0 || c->variants > PORTFOLIO_MAX)
@@ -93,8 +97,13 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK)
         code = dispatch_build(s, t, &types, &o, &d, err);
     if (code == KW_OK)
-        code = c->split ? header_write_split(dispatch_model(d), &text, &sources, err)
-                        : header_write(dispatch_model(d), &text, err);
+        model = *dispatch_model(d);
+    if (code == KW_OK && c->binaries)
+        code = binaries_compile(c->binaries, c->worker_command, &model, &compiled, err);
+    if (code == KW_OK && compiled)
+        binaries_add(compiled, &model);
+    if (code == KW_OK)
+        code = c->split ? header_write_split(&model, &text, &sources, err) : header_write(&model, &text, err);
     if (code == KW_OK && c->split) {
         sources_path = sources_path_of(c->out);
         code = fs_write(sources_path, strb_text(&sources), sources.length, err);
@@ -102,17 +111,21 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK)
         code = fs_write(c->out, strb_text(&text), text.length, err);
     if (code == KW_OK && strcmp(c->out, "-") != 0) {
-        const header_model *m = dispatch_model(d);
+        const header_model *m = &model;
         for (size_t i = 0; i < m->n_devices && c->variants > 0; i++)
             report_device(dispatch_device_report(d, i), (size_t)c->variants);
         log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB, kernel text of %.1f KiB %s%s", c->out,
                  m->n_devices, m->n_rows, m->n_variants, (double)text.length / 1024,
                  (double)header_text_bytes(m) / 1024, c->split ? "in " : "included", c->split ? sources_path : "");
+        if (c->binaries)
+            log_info("binaries of %zu of %zu variants, %.1f KiB, for %s", m->n_binaries, m->n_variants,
+                     (double)header_binary_bytes(m) / 1024, m->n_binaries > 0 ? m->binaries[0].identity : "no device");
     }
     strb_clear(&text);
     strb_clear(&sources);
     free(sources_path);
     free(shapes);
+    binaries_free(compiled);
     dispatch_free(d);
     store_close(s);
     task_free(t);
@@ -133,6 +146,8 @@ int cli_emit(int argc, char **argv)
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "how much each shape counts for the tree: a shapes file's counts"},
         {"--language", OPTION_TEXT, &c.language, "NAME", "opencl (default)"},
         {"--split", OPTION_FLAG, &c.split, NULL, "kernel text in a .c file of its own, beside the header"},
+        {"--binaries", OPTION_TEXT, &c.binaries, "SPEC", "compiled programs of this device beside the kernel text"},
+        {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "--binaries: how to start the worker"},
         {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
     };
     const option_set set = {"emit", "TASK -o FILE [options]", "Writes the header-only dispatch table kw_TASK.h.", rows,

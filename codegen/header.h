@@ -50,6 +50,14 @@ typedef struct header_row {
     float expected_regret; /* >= 1: expected time over the best known; 1 for a winner */
 } header_row;
 
+/* A variant compiled, as a driver gave it. The header uses it where `identity` is that of device and driver. */
+typedef struct header_binary {
+    int variant;
+    const char *identity; /* kw_key_query_identity of device/device_key_query.h; not empty */
+    const unsigned char *bytes;
+    size_t size;
+} header_binary;
+
 typedef struct header_model {
     const task *task;
     task_types types;
@@ -63,6 +71,8 @@ typedef struct header_model {
     size_t n_rows;
     int default_variant; /* general, is_fallback; always there */
     const char *tool_version;
+    const header_binary *binaries; /* NULL: none. At most one for each variant and identity */
+    size_t n_binaries;
 } header_model;
 
 kw_code header_write(const header_model *m, strb *out, kw_error *err);
@@ -72,5 +82,7 @@ kw_code header_write_split(const header_model *m, strb *out, strb *sources, kw_e
 
 /* Bytes of kernel text that the model's header holds, equal pieces counted once. */
 size_t header_text_bytes(const header_model *m);
+/* Bytes of the binaries; as text they are about three times as many. */
+size_t header_binary_bytes(const header_model *m);
 
 #endif

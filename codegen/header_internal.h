@@ -7,6 +7,7 @@
  *   header_tree.c    the devices' decision trees
  *   header_select.c  the part that needs no OpenCL
  *   header_launch.c  the part that launches
+ *   header_binaries.c  compiled programs beside the text
  */
 #ifndef KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
 #define KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
@@ -109,6 +110,9 @@ kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles 
 
 kw_code header_put_select(writer *w, kw_error *err);
 kw_code header_put_launch(writer *w, kw_error *err);
+
+kw_code header_check_binaries(const header_model *m, kw_error *err);
+void header_put_binaries(writer *w);
 
 /* "float", "int32_t": the C type of a scalar parameter; half precision is given as float. */
 const char *header_scalar_type(dtype t);

@@ -458,6 +458,16 @@ void device_program_free(device *d, device_program *p)
     free(p);
 }
 
+kw_code device_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    if (!d->ops->program_binary)
+        return end(d, before, kw_error_set(err, KW_FAILED, "%s: there are no binaries of programs", d->info.spec));
+    return end(d, before, d->ops->program_binary(d, p, binary, identity, err));
+}
+
 kw_code device_check_args(device *d, device_program *p, const device_launch *l, kw_error *err)
 {
     device_fault before;

@@ -168,6 +168,9 @@ device_buffer *device_view(device *d, device_buffer *parent, size_t offset, size
 kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program **out, device_build_info *info, kw_error *err);
 void device_program_free(device *d, device_program *p);
+/* Appends the compiled program as the driver gives it, and what it belongs to (kw_key_query_identity of
+ * device_key_query.h). KW_FAILED where the back end has no such thing. */
+kw_code device_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
 
 /* Checks the argument list against the kernel where the driver can say (count always; kind and type with
  * CL_KERNEL_ARG_* info). KW_BAD_INPUT / DEVICE_FAULT_LAUNCH with a message naming kernel and argument. */
@@ -235,7 +238,7 @@ double device_event_ns(uint64_t start, uint64_t end);
 
 /* device.c has checked: the device is not lost, ranges lie inside buffers, views are aligned, `b` is not NULL. */
 typedef struct device_ops {
-    const char *name; /* first part of the spec */
+    const char *name;   /* first part of the spec */
     bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver. Freed
                            buffers are not kept */
     /* Appends to a list that realloc() grows. */
@@ -263,6 +266,8 @@ typedef struct device_ops {
     kw_code (*build)(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program *p, device_build_info *info, kw_error *err); /* on failure p->handle is NULL */
     void (*free_program)(device *d, device_program *p);
+    /* Optional. */
+    kw_code (*program_binary)(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
     kw_code (*check_args)(device *d, device_program *p, const device_launch *l, kw_error *err);
     kw_code (*run)(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
     kw_code (*time_events)(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,

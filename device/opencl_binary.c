@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "device/device_key_query.h"
 #include "device/opencl_cache.h"
 
 #include <stdlib.h>
@@ -248,4 +249,21 @@ void opencl_binary_keep(device *d, const opencl_program *p)
         opencl_cache_store(o->cache, p->key, &e);
     }
     opencl_cache_entry_clear(&e);
+}
+
+/* ---- for headers ---- */
+
+kw_code opencl_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err)
+{
+    const opencl_program *program = p->handle;
+    char text[KW_KEY_IDENTITY_SIZE];
+    kw_key_query_identity(opencl_of(d)->id, text, sizeof text);
+    if (!text[0])
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: the driver does not say which one it is",
+                           d->info.spec);
+    if (!read_binary(program, binary))
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: the driver gives no binary of a program",
+                           d->info.spec);
+    strb_add(identity, text);
+    return KW_OK;
 }

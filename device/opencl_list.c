@@ -8,7 +8,6 @@
 #include "device/opencl_cache.h"
 #include "device/topology.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,7 +192,7 @@ static void loader_name(char *out, size_t size)
 {
     void *(*find)(const char *) = NULL;
     cl_int (*ask)(cl_uint, size_t, void *, size_t *) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "clGetExtensionFunctionAddress");
+    void *symbol = opencl_symbol("clGetExtensionFunctionAddress");
     char version[64] = "", name[64] = "";
     snprintf(out, size, "of unknown version");
     memcpy(&find, &symbol, sizeof find);
@@ -259,6 +258,8 @@ static kw_code find_platforms(cl_platform_id *platforms, cl_uint *n, kw_error *e
     limit_pocl_threads();
     opencl_cache_set_drivers();
     *n = 0;
+    if (opencl_load(err) != KW_OK)
+        return KW_ENVIRONMENT;
     cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platforms, n);
     if (code != CL_SUCCESS && code != -1001) /* CL_PLATFORM_NOT_FOUND_KHR: the loader's word for none */
         return kw_error_set(err, KW_ENVIRONMENT, "clGetPlatformIDs fails: %s, %d", opencl_error_name(code), code);

@@ -101,6 +101,7 @@ static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
     kw_code code;
     switch (c->kind) {
     case CANDIDATE_PROBE:
+    case CANDIDATE_BINARY:
         return KW_OK;
     case CANDIDATE_TASK:
         *n = cases_for_task(c->cases, e->cases);
@@ -133,6 +134,8 @@ static job_mode mode_of(const candidate *c)
         return JOB_CHECK;
     case CANDIDATE_PROBE:
         return JOB_PROBE;
+    case CANDIDATE_BINARY:
+        return JOB_BINARY;
     case CANDIDATE_TARGET:
     case CANDIDATE_SHAPE:
         break;
@@ -148,7 +151,7 @@ static candidate *next_to_time(const evaluator *e)
 /* What a job says of its candidate. */
 static void describe(const evaluator *e, const candidate *c, bool compile_only, job *j)
 {
-    const variant *v = c->variant, *trusted = c->cases->trusted;
+    const variant *v = c->variant, *trusted = c->cases ? c->cases->trusted : NULL;
     j->lang = v->lang;
     j->source = v->source;
     j->options = v->options;

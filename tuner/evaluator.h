@@ -41,7 +41,8 @@ typedef enum candidate_kind {
     CANDIDATE_RETIME,  /* time the target again */
     CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
     CANDIDATE_TASK,    /* no candidate: the task of `cases` itself. variant is NULL */
-    CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
+    CANDIDATE_PROBE,   /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
+    CANDIDATE_BINARY   /* compile, and hand over the program (record.binary). cases is NULL */
 } candidate_kind;
 
 /* Filled and owned by the caller until evaluator_next returns it. */

@@ -33,7 +33,8 @@ typedef enum job_mode {
     JOB_EVALUATE, /* all cases, then time the last one */
     JOB_TIME,     /* time only the last case; verification of the timed run's output still happens */
     JOB_CHECK,    /* no candidate: does the task's reference agree with itself? No device is opened */
-    JOB_PROBE     /* no candidate: measure the device itself. Only id, device and limits are given */
+    JOB_PROBE,    /* no candidate: measure the device itself. Only id, device and limits are given */
+    JOB_BINARY    /* build only, and hand over the compiled program. No task, no cases */
 } job_mode;
 
 /* How inputs are drawn; see docs/measurement.md. All respect each tensor's domain. */
@@ -83,7 +84,7 @@ typedef struct job {
     job_mode mode;
     language lang;
     const char *source, *options;
-    const task *task; /* NULL for JOB_PROBE */
+    const task *task; /* NULL for JOB_PROBE and JOB_BINARY */
     task_types types;
     job_case *cases;
     size_t n_cases;
@@ -116,6 +117,9 @@ typedef struct job_record {
     size_t cases_passed;
     double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
     probe_figures *probe; /* of JOB_PROBE; else NULL */
+    char *identity;       /* of JOB_BINARY: of device and driver (kw_key_query_identity); else NULL */
+    unsigned char *binary;
+    size_t n_binary; /* bytes */
 } job_record;
 
 #define JOB_MAX_ERROR 1e30   /* worst_error of NaN, of infinities, and of a difference where none is allowed */

@@ -87,6 +87,21 @@ void job_error_print(kw_code code, const char *text, strb *out)
     print_line(o, out);
 }
 
+/* Bytes as hex digits. */
+static void set_binary(json *o, const job_record *r)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *hex = mem_alloc(2 * r->n_binary + 1);
+    for (size_t i = 0; i < r->n_binary; i++) {
+        hex[2 * i] = digits[r->binary[i] >> 4];
+        hex[2 * i + 1] = digits[r->binary[i] & 15];
+    }
+    hex[2 * r->n_binary] = '\0';
+    json_set_string(o, "binary", hex);
+    json_set_string(o, "identity", r->identity);
+    free(hex);
+}
+
 static json *record_to_json(const job_record *r)
 {
     json *o = json_new_object();
@@ -120,6 +135,8 @@ static json *record_to_json(const job_record *r)
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
     if (r->probe)
         json_set(o, "probe", probe_figures_to_json(r->probe));
+    if (r->binary)
+        set_binary(o, r);
     return o;
 }
 
@@ -139,6 +156,8 @@ void job_record_clear(job_record *r)
     free(r->extra);
     free(r->samples_ns);
     free(r->probe);
+    free(r->identity);
+    free(r->binary);
     memset(r, 0, sizeof *r);
 }
 
@@ -260,6 +279,33 @@ static kw_code read_probe(const json *o, job_record *out, kw_error *err)
     return probe_figures_from_json(figures, "result: probe", out->probe, err);
 }
 
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static kw_code read_binary(const json *o, job_record *out, kw_error *err)
+{
+    const char *hex, *identity;
+    kw_code code = json_opt_string(o, "binary", "result", NULL, &hex, err);
+    if (code != KW_OK || !hex)
+        return code;
+    code = json_get_string(o, "identity", "result", &identity, err);
+    if (code != KW_OK)
+        return code;
+    const size_t n = strlen(hex) / 2;
+    out->identity = mem_strdup(identity);
+    out->binary = mem_alloc(n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const int high = digit_of(hex[2 * i]), low = digit_of(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return kw_error_set(err, KW_BAD_INPUT, "result: binary is not hex digits");
+        out->binary[i] = (unsigned char)(16 * high + low);
+    }
+    out->n_binary = n;
+    return KW_OK;
+}
+
 static kw_code read_result(const json *o, message *out, kw_error *err)
 {
     const json *record = json_get(o, "record");
@@ -276,6 +322,8 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_probe(record, &out->record, err);
     if (code == KW_OK)
         code = read_extra(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_binary(record, &out->record, err);
     return code;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const mode_names[] = {"compile", "verify", "evaluate", "time", "check", "probe"};
+static const char *const mode_names[] = {"compile", "verify", "evaluate", "time", "check", "probe", "binary"};
 static const char *const distribution_names[DIST_COUNT] = {"normal", "integers", "large", "sparse", "negative", "rows"};
 static const char *const method_names[] = {"auto", "events", "batch"};
 

@@ -218,8 +218,9 @@ static kw_code read_candidate(const json *o, arena *a, job *out, task **t, kw_er
     kw_code code = read_language(o, out, err);
     if (code == KW_OK)
         code = read_programs(o, a, out, err);
-    if (code == KW_OK)
-        code = read_task(o, out, t, err);
+    if (code != KW_OK || out->mode == JOB_BINARY)
+        return code;
+    code = read_task(o, out, t, err);
     if (code == KW_OK)
         code = read_cases(o, a, out, err);
     if (code == KW_OK)

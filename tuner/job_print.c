@@ -54,6 +54,8 @@ static void add_candidate(json *o, const job *j)
 {
     json_set_string(o, "language", language_name(j->lang));
     json_set(o, "program", program_to_json(j->source, j->options));
+    if (j->mode == JOB_BINARY)
+        return;
     if (j->trusted_source)
         json_set(o, "trusted", program_to_json(j->trusted_source, j->trusted_options));
     json_set(o, "task", task_to_json(j->task));

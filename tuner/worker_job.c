@@ -234,9 +234,30 @@ static bool time_last(run *r)
     return good;
 }
 
+/* Compiles, and takes the program from the driver. Nothing is launched. */
+static bool hand_over(run *r)
+{
+    strb binary = STRB_INIT, identity = STRB_INIT;
+    kw_error err;
+    run_announce(r, STAGE_COMPILE);
+    if (!build(r))
+        return false;
+    if (device_program_binary(r->device, r->program, &binary, &identity, &err) == KW_OK) {
+        r->record->n_binary = binary.length;
+        r->record->binary = (unsigned char *)strb_take(&binary);
+        r->record->identity = strb_take(&identity);
+        return true;
+    }
+    strb_clear(&binary);
+    strb_clear(&identity);
+    return run_fail(r, OUTCOME_COMPILE_ERROR, "%s", err.message);
+}
+
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_BINARY)
+        return hand_over(r);
     if (mode == JOB_CHECK)
         return run_check_task(r);
     if (mode == JOB_PROBE)
