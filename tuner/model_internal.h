@@ -19,7 +19,8 @@ struct model_search {
     bool *is_modelled;
     size_t n_modelled, modelled_capacity, is_capacity;
     double *y;
-    size_t renew, renewed_at, n_random;
+    size_t renew, renewed_at, n_random, alt;
+    double final;
     size_t fitted_at;      /* successes at the last fit */
     size_t best_at;        /* the best when the model was made; SIZE_MAX: make it anew */
     double mean, sd, bend; /* of the targets */

@@ -22,7 +22,7 @@ static void fill_pool(model_search *x)
 {
     const space *s = x->seen.space;
     x->m = 0;
-    if (space_count(s) <= x->settings.pool) {
+    if (space_count(s) <= 2500) {
         for (uint64_t rank = 0; rank < space_count(s); rank++) {
             space_unrank(s, rank, x->moves.working);
             add_candidate(x, x->moves.working);
@@ -168,6 +168,6 @@ void model_new_pool(model_search *x)
     note_candidates(x, 0);
     x->weighed = 0;
     gp_watch(x->gp, x->pool, x->m);
-    if (x->settings.climbers > 0 && space_count(x->seen.space) > x->settings.pool)
+    if (x->settings.climbers > 0 && space_count(x->seen.space) > 2500)
         climb_from_best(x);
 }

@@ -58,6 +58,8 @@ model_search *model_search_start(const space *s, const strategy_options *o, cons
     if (getenv("K_POOL")) x->settings.pool = (size_t)atoi(getenv("K_POOL"));
     if (getenv("K_ELITES")) x->settings.elites = (size_t)atoi(getenv("K_ELITES"));
     if (getenv("K_DOUBT")) x->settings.doubt_until = (size_t)atoi(getenv("K_DOUBT"));
+    x->alt = getenv("K_ALT") ? (size_t)atoi(getenv("K_ALT")) : 0;
+    x->final = getenv("K_FINAL") ? atof(getenv("K_FINAL")) : 2;
     x->renew = getenv("K_RENEW") ? (size_t)atoi(getenv("K_RENEW")) : 1000000;
     x->budget = o->budget;
     observations_init(&x->seen, s);
@@ -324,7 +326,9 @@ static size_t choose_best(model_search *x)
 {
     double most = -1;
     size_t best = SIZE_MAX;
-    for (size_t j = 0; j < x->m; j++) {
+    bool near = space_count(x->seen.space) > 2500 && x->n_random < x->m &&
+        ((x->alt && x->seen.n % x->alt == 0) || (double)x->seen.n >= x->final * (double)x->budget);
+    for (size_t j = near ? x->n_random : 0; j < x->m; j++) {
         if (x->gone[j])
             continue;
         double gain = model_gain(x, j);
