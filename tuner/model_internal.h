@@ -19,6 +19,8 @@ struct model_search {
     bool *is_modelled;
     size_t n_modelled, modelled_capacity, is_capacity;
     double *y;
+    size_t renew, renewed_at, n_random, alt;
+    double final;
     size_t fitted_at;      /* successes at the last fit */
     size_t best_at;        /* the best when the model was made; SIZE_MAX: make it anew */
     double mean, sd, bend; /* of the targets */
@@ -40,6 +42,11 @@ struct model_search {
 void model_scale_targets(model_search *x);
 /* Of an observation, on the scale of the model: standardised, without what is known from elsewhere. */
 double model_target(const model_search *x, size_t i);
+
+/* What the model says of the candidates. */
+void model_predict(model_search *x);
+/* Expected improvement by a candidate, times its chance of success. */
+double model_gain(const model_search *x, size_t j);
 
 /* New candidates. */
 void model_new_pool(model_search *x);

@@ -15,6 +15,7 @@ typedef struct model_settings {
     size_t spread; /* random configurations of which each of them is the one farthest from all before */
     size_t pool;   /* random configurations among the candidates; all valid ones if there are no more */
     size_t elites; /* the neighbours of the best are candidates too */
+    size_t climbers; /* in larger spaces, as many of the best candidates get their neighbours beside them, again and again */
     double bend;   /* times beyond `bend` times the distance of the design's median from the best (in logarithms) */
     double tail;   /* are compressed: by this factor, and logarithmically */
     /* Before so many successes each proposal is made with hyper-parameters drawn about the fitted ones, with this share
