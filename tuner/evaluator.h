@@ -22,6 +22,7 @@ typedef struct evaluator_options {
     const char *device;         /* as --device; NULL: default choice */
     const char *worker_command; /* NULL: this program */
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
+    int timing_workers;         /* processes that verify and time, one at a time; 0: two on a GPU, else one */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
     int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */

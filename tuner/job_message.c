@@ -74,6 +74,34 @@ void job_task_stage_print(int64_t id, stage s, const char *task_name, strb *out)
     print_line(o, out);
 }
 
+void job_turn_print(int64_t id, stage s, turn_state t, strb *out)
+{
+    json *o = new_message("stage");
+    json_set_int(o, "id", id);
+    json_set_string(o, "name", stage_name(s));
+    json_set_string(o, "turn", turn_state_name(t));
+    print_line(o, out);
+}
+
+void job_go_print(int64_t id, strb *out)
+{
+    json *o = new_message("go");
+    json_set_int(o, "id", id);
+    print_line(o, out);
+}
+
+bool job_is_go(const char *line, size_t length, int64_t id)
+{
+    kw_error ignored;
+    const char *type;
+    int64_t got = -1;
+    json *o = json_parse(line, length, "worker", 1, 1, &ignored);
+    bool good = o && json_get_string(o, "type", "go", &type, &ignored) == KW_OK && strcmp(type, "go") == 0 &&
+                json_get_int(o, "id", "go", &got, &ignored) == KW_OK && got == id;
+    json_free(o);
+    return good;
+}
+
 void job_stage_print(int64_t id, stage s, strb *out)
 {
     job_task_stage_print(id, s, NULL, out);
@@ -340,6 +368,11 @@ static kw_code read_stage(const json *o, message *out, kw_error *err)
         code = json_opt_string(o, "task", "stage", "", &of_task, err);
     if (code == KW_OK)
         snprintf(out->task, sizeof out->task, "%s", of_task);
+    const char *turn;
+    if (code == KW_OK)
+        code = json_opt_string(o, "turn", "stage", turn_state_name(TURN_NONE), &turn, err);
+    if (code == KW_OK && !turn_state_from_name(turn, &out->turn))
+        return kw_error_set(err, KW_BAD_INPUT, "stage: turn \"%.60s\" is not known", turn);
     return code;
 }
 

@@ -186,6 +186,11 @@ static kw_code read_heading(const json *o, arena *a, job *out, kw_error *err)
         code = json_get_string(o, "mode", "job", &mode, err);
     if (code == KW_OK && !job_mode_from_name(mode, &out->mode))
         return bad_name("job", "mode", mode, err);
+    const char *turns;
+    if (code == KW_OK)
+        code = json_opt_string(o, "turns", "job", job_turns_name(TURNS_NONE), &turns, err);
+    if (code == KW_OK && !job_turns_from_name(turns, &out->turns))
+        return bad_name("job", "turns", turns, err);
     return code;
 }
 

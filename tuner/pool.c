@@ -49,6 +49,9 @@ typedef struct worker_proc {
     int64_t job_start_ns;
     strb job_line;
     bool sent, resent; /* the job was written to this process; to a second one */
+    bool waits;        /* for its turn */
+    bool paused;
+    int64_t left_ms; /* of its deadline, while it is paused; 0: there is none */
     message hello;
     bool has_hello;
 } worker_proc;
@@ -67,6 +70,8 @@ struct pool {
     void *cookie;
     bool interrupted, stopping, failed;
     int64_t restarts, events;
+    bool paused;
+    size_t paused_from;
     kw_error error;
 };
 
@@ -273,7 +278,10 @@ static void set_deadline(worker_proc *w, int64_t ms)
 {
     if (w->exited) /* the timer counts down for its last words */
         return;
+    w->left_ms = ms;
     uv_timer_stop(&w->deadline);
+    if (w->paused)
+        return;
     if (ms > 0)
         uv_timer_start(&w->deadline, on_deadline, (uint64_t)ms, 0);
 }
@@ -291,22 +299,28 @@ static void on_written(uv_write_t *request, int status)
     free(request);
 }
 
+static void write_to(worker_proc *w, const strb *text)
+{
+    pending_write *write = mem_alloc(sizeof *write + text->length);
+    memcpy(write->data, text->data, text->length);
+    uv_buf_t buf = uv_buf_init(write->data, (unsigned)text->length);
+    if (uv_write(&write->request, (uv_stream_t *)&w->in, &buf, 1, on_written) != 0) {
+        free(write);
+        kill_worker(w);
+    }
+}
+
 static void send_job(worker_proc *w)
 {
     w->state = WORKER_BUSY;
     w->sent = true;
     w->stage = STAGE_EXPAND;
+    w->waits = false;
     w->task[0] = '\0';
     w->job_start_ns = clock_now_ns();
     w->tail_length = 0;
     set_deadline(w, w->limits.compile_ms);
-    pending_write *write = mem_alloc(sizeof *write + w->job_line.length);
-    memcpy(write->data, w->job_line.data, w->job_line.length);
-    uv_buf_t buf = uv_buf_init(write->data, (unsigned)w->job_line.length);
-    if (uv_write(&write->request, (uv_stream_t *)&w->in, &buf, 1, on_written) != 0) {
-        free(write);
-        kill_worker(w);
-    }
+    write_to(w, &w->job_line);
 }
 
 static void handle_line(worker_proc *w, const char *line, size_t length)
@@ -355,8 +369,10 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
         w->stage = m.stage;
         memcpy(w->task, m.task, sizeof w->task);
         w->began = true;
-        set_deadline(w, m.stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms);
-        pool_event e = {.kind = POOL_STAGE, .worker = w->index, .job = w->job, .stage = m.stage};
+        w->waits = m.turn == TURN_WAIT;
+        set_deadline(w, w->waits ? 0 : m.stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms);
+        pool_event e = {
+            .kind = POOL_STAGE, .worker = w->index, .job = w->job, .stage = m.stage, .turn = m.turn};
         tell(p, &e);
     } else {
         int64_t id = w->job;
@@ -434,6 +450,64 @@ static void on_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         uv_read_stop(stream);
 }
 
+/* ---- pausing ---- */
+
+static void pause_worker(worker_proc *w)
+{
+    if (w->paused || w->exited || w->process.pid <= 0)
+        return;
+    const bool has_deadline = uv_is_active((uv_handle_t *)&w->deadline);
+    const int64_t left = has_deadline ? (int64_t)uv_timer_get_due_in(&w->deadline) : 0;
+    uv_timer_stop(&w->deadline);
+    w->left_ms = has_deadline && left <= 0 ? 1 : left;
+    w->paused = true;
+    uv_kill(-w->process.pid, SIGSTOP);
+}
+
+static void resume_worker(worker_proc *w)
+{
+    if (!w->paused)
+        return;
+    w->paused = false;
+    if (w->exited)
+        return;
+    uv_kill(-w->process.pid, SIGCONT);
+    set_deadline(w, w->left_ms);
+}
+
+bool pool_can_pause(const pool *p)
+{
+    return !p->command;
+}
+
+void pool_pause(pool *p, size_t first)
+{
+    p->paused = true;
+    p->paused_from = first;
+    for (size_t i = first; i < p->n_workers; i++)
+        pause_worker(p->workers[i]);
+}
+
+void pool_resume(pool *p)
+{
+    p->paused = false;
+    for (size_t i = 0; i < p->n_workers; i++)
+        resume_worker(p->workers[i]);
+}
+
+void pool_go(pool *p, size_t worker)
+{
+    worker_proc *w = p->workers[worker];
+    if (w->exited || w->job < 0 || !w->waits)
+        return;
+    strb line = STRB_INIT;
+    job_go_print(w->job, &line);
+    w->waits = false;
+    set_deadline(w, w->limits.run_ms);
+    write_to(w, &line);
+    strb_clear(&line);
+}
+
 /* ---- starting ---- */
 
 static void spawn(worker_proc *w)
@@ -446,7 +520,7 @@ static void spawn(worker_proc *w)
     w->exit_status = 0;
     w->tail_length = 0;
     w->job = -1;
-    w->sent = false;
+    w->sent = w->waits = w->paused = false;
     w->stage = STAGE_EXPAND;
     uv_pipe_init(&p->loop, &w->in, 0);
     uv_pipe_init(&p->loop, &w->out, 0);
@@ -484,6 +558,8 @@ static void spawn(worker_proc *w)
     uv_read_start((uv_stream_t *)&w->out, give_buffer, on_output);
     uv_read_start((uv_stream_t *)&w->err, give_buffer, on_stderr);
     set_deadline(w, p->options.hello_ms);
+    if (p->paused && w->index >= p->paused_from)
+        pause_worker(w);
 }
 
 static void on_signal(uv_signal_t *s, int signum)
@@ -576,6 +652,7 @@ void pool_stop(pool *p)
     if (!p)
         return;
     p->stopping = true;
+    pool_resume(p); /* what stands still does not end by itself */
     for (size_t i = 0; i < p->n_workers; i++) {
         worker_proc *w = p->workers[i];
         if (w->exited)

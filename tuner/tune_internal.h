@@ -54,6 +54,7 @@ typedef struct search {
     double best_ns;
     timing_method method; /* batches for all once a fast candidate was seen: methods are never compared */
     trial *pending;       /* in the evaluator */
+    trial *simulated;     /* begun ahead, or NULL */
     uint64_t proposed, measured, reused, failed;
     size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
@@ -116,6 +117,11 @@ bool search_simulates_all(const search *q);
 kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t size, kw_error *err);
 /* The same of something that was measured; a failure becomes a row. */
 kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, size_t size, kw_error *err);
+
+/* Begins with that of an entry which is going to be asked for, while the device is at something else; until it was
+ * asked for, or is wanted no more. */
+void search_simulate_begin(search *q, const ledger_entry *entry);
+void search_simulate_end(search *q);
 
 /* tune_task.c: KW_BAD_INPUT when the reference contradicts itself. Once per task and types. */
 kw_code search_check_task(search *q, kw_error *err);

@@ -289,7 +289,7 @@ static bool is_searched(const ledger_entry *e, void *cookie)
 }
 
 /* A winner that fails on an edge shape or under the simulator makes way for the next. */
-kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
+static kw_code name_winner(search *q, tune_result *out, kw_error *err)
 {
     for (;;) {
         kw_code code = retime_contenders(q, err);
@@ -302,6 +302,7 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
             return code;
         if (!w)
             return nothing_found(q, err);
+        search_simulate_begin(q, w); /* beside the edge shapes, which nobody times */
         code = verify_general(q, w, err);
         if (code != KW_OK)
             return code;
@@ -320,4 +321,11 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         describe_winner(q, ledger_winner(&q->ledger, is_searched, q), out);
         return verify_defaults(q, err);
     }
+}
+
+kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
+{
+    kw_code code = name_winner(q, out, err);
+    search_simulate_end(q);
+    return code;
 }

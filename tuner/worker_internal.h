@@ -25,8 +25,11 @@ typedef struct kept_program {
 
 #define WORKER_PROGRAMS 16
 
+typedef struct line_reader line_reader;
+
 typedef struct worker {
     int out_fd;
+    line_reader *in;
     topology machine;
     device_info *devices; /* of the hello */
     size_t n_devices;
@@ -76,6 +79,7 @@ typedef struct run {
     bool said_so;      /* and that was announced */
     int64_t start_ns;  /* when the job was received */
     int64_t announced_ns;
+    double waited_ms; /* for turns */
     double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
@@ -84,9 +88,15 @@ typedef struct run {
 
 /* worker.c */
 void worker_send(worker *w, const char *text, size_t length);
+/* Waits until the coordinator lets the job go on. */
+void worker_wait_go(worker *w, int64_t id);
 /* Says that a stage begins, or still goes on through no doing of the candidate: the deadline starts anew. */
 void run_announce(run *r, stage s);
 void run_keep_alive(run *r);
+/* The device is for this job from here on, alone if it is to be timed; and no longer. Nothing where jobs do not take
+ * turns. A stage that follows ends no turn. */
+void run_take_turn(run *r, stage s);
+void run_end_turn(run *r);
 
 /* worker_run.c: ends of a job. All return false. */
 bool run_fail(run *r, outcome o, const char *format, ...) KW_PRINTF(3, 4);
