@@ -11,6 +11,18 @@ check 'the archive' has "$output" 'parallelism 0'
 works 'as JSON' evolve saxpy --llm "replay:$record" --measurements recorded --json
 check 'with the archive' has "$output" '"archive":[{"cell":['
 
+works 'what a record amounts to' evolve --report "$record" "$record/journal.jsonl"
+check 'shares of candidates' has "$output" '3/4 75% (30-95)'
+check 'and of all' has "$output" '6/8 75%'
+works 'as JSON' evolve --report "$record" --json
+check 'counts' has "$output" '"compiled_at_once":[2,4],"compiled":[3,4],"right_at_once":[2,4],"right":[3,4],"beat_parent":[0,4]'
+refuses_at_once 'a report of nothing' 2 'give folders of recorded runs' evolve --report
+refuses_at_once 'a report of no record' 2 'journal.jsonl' evolve --report "$root/docs"
+echo '{"event":"end"}' >no-run
+refuses_at_once 'a report of a file that is no journal' 2 'does not begin with a run' evolve --report no-run
+echo '{"event":"trial","key":"seed-000001","trial":{"outcome":"magic"}}' >no-trial
+refuses_at_once 'a report of a trial that is none' 2 'no-trial:1: a trial that cannot be read' evolve --report no-trial
+
 mkdir other
 cp "$record"/* other/
 sed 's/"move":"[^"]*"/"move":"sideways"/' "$record/journal.jsonl" >other/journal.jsonl
