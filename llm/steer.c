@@ -47,12 +47,18 @@ void steer_learn(steer *s, const archive *a, const transition *t)
     s->all[s->n++] = *t;
 }
 
+/* As behaviour_of_cell, for one dimension: distances are taken for every cell and transition. */
+static int level_of(int cell, int d)
+{
+    static const int place[BEHAVIOUR_DIMS] = {BEHAVIOUR_LEVELS * BEHAVIOUR_LEVELS, BEHAVIOUR_LEVELS, 1};
+    return cell / place[d] % BEHAVIOUR_LEVELS;
+}
+
 static int distance(int from, int to)
 {
-    behaviour x = behaviour_of_cell(from), y = behaviour_of_cell(to);
     int sum = 0;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++)
-        sum += abs(x.level[d] - y.level[d]);
+        sum += abs(level_of(from, d) - level_of(to, d));
     return sum;
 }
 
