@@ -16,8 +16,9 @@ static const double HALF_LIFE = 24;
 /* Departures from a cell's neighbourhood after which its own gradient is believed as much as the prior. */
 static const double BELIEF = 6;
 static const double WEIGHT_FITNESS = 0.4, WEIGHT_RATE = 0.4, WEIGHT_EXPLORE = 0.2;
+static const double SHARPNESS = 6;
 /* Share of choices that leave the best alone and take any occupied cell. */
-static const double EXPLORE = 0.15;
+static const double EXPLORE = 0.1;
 
 struct steer {
     steer_options o;
@@ -187,14 +188,14 @@ static int draw(const double *weights, int n, double u)
     return last;
 }
 
-/* Fitness is in units of its own: weights fall by e for a quarter of the range from the median elite to the best. */
+/* Fitness is in units of its own: weights fall by e for a sixth of the way from the mean elite to the best. */
 static int choose_parent(const steer *s, const archive *a, uint64_t now, double u_explore, double u)
 {
     double weights[BEHAVIOUR_CELLS] = {0}, best = archive_best(a)->best.fitness, mean = 0;
     size_t n = archive_occupied(a);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++)
         mean += archive_cell(a, i)->occupied ? archive_cell(a, i)->best.fitness / (double)n : 0;
-    double unit = fmax(0.05, (best - mean) / 2);
+    double unit = fmax(0.05, (best - mean) / SHARPNESS);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++) {
         const elite *e = archive_cell(a, i);
         if (!e->occupied)
@@ -202,8 +203,8 @@ static int choose_parent(const steer *s, const archive *a, uint64_t now, double 
         weights[i] = u_explore < EXPLORE ? 1 : exp((e->best.fitness - best) / unit);
         if (s->o.gradient)
             weights[i] *= 0.25 + improvement_rate(s, i, now);
-        /* Parents that were asked often without result give way to others. */
-        weights[i] /= sqrt(1 + (double)e->visits);
+        /* Elites that were asked often since they came give way to others; a new one is fresh whatever its cell was. */
+        weights[i] /= sqrt(1 + (double)e->tries);
     }
     return draw(weights, BEHAVIOUR_CELLS, u);
 }
