@@ -83,7 +83,8 @@ typedef struct gradients {
 
 static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *g)
 {
-    double sum[BEHAVIOUR_DIMS] = {0}, weight[BEHAVIOUR_DIMS] = {0}, spread = 0, total = 0;
+    double sum[BEHAVIOUR_DIMS] = {0}, steps[BEHAVIOUR_DIMS] = {0}, weight[BEHAVIOUR_DIMS] = {0};
+    double spread = 0, total = 0, gained = 0, right = 0;
     double won[BEHAVIOUR_DIMS][2] = {{0}}, tried[BEHAVIOUR_DIMS][2] = {{0}};
     for (size_t i = 0; i < s->n; i++) {
         const transition *t = &s->all[i];
@@ -94,6 +95,10 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
         total += w;
         if (to < 0)
             continue;
+        if (t->to >= 0) {
+            gained += w * delta;
+            right += w;
+        }
         behaviour x = behaviour_of_cell(t->from), y = behaviour_of_cell(to);
         for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
             int step = sign(y.level[d] - x.level[d]);
@@ -102,6 +107,7 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
             /* A failure is no measure of the direction: it counts in the rate only. */
             if (t->to >= 0) {
                 sum[d] += w * step * delta;
+                steps[d] += w * step;
                 weight[d] += w;
                 spread += w * fabs(delta);
             }
@@ -111,7 +117,9 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
     }
     double weights = weight[0] + weight[1] + weight[2], scale = weights > 0 ? spread / weights : 0;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
-        double mean = weight[d] > 0 ? sum[d] / (weight[d] + 1) : 0;
+        /* Against what a child gains on the whole: children of the best are worse than it wherever they go, and a
+         * direction that is taken more often than its opposite must not lose by that. */
+        double mean = weight[d] > 0 ? (sum[d] - gained / right * steps[d]) / (weight[d] + 1) : 0;
         g->fitness[d] = scale > 0 ? fmax(-1, fmin(1, mean / scale)) : 0;
         /* P(better | up) - P(better | down), each shrunk towards one half by one trial. */
         g->rate[d] = (won[d][1] + 0.5) / (tried[d][1] + 1) - (won[d][0] + 0.5) / (tried[d][0] + 1);
