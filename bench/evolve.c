@@ -2,7 +2,7 @@
  * each part switched off in turn, on the same seeds.
  *
  *   evolve [--seeds 50] [--first 0] [--budget 600] [--from JOURNAL]... [--landscape NAME]... [--fail S] [--follow S] [--skill S]
- *          [--in-flight 4]
+ *          [--in-flight 4] [--rules N]
  *
  * Counted are candidates asked for until one has 95% of the best fitness that there is. A run that does not get there
  * counts as the whole budget (a mean restricted to it: differences are then too small rather than too large) and as not
@@ -45,6 +45,7 @@ enum { ARMS = sizeof arms / sizeof *arms, MOST_RUNS = 64, STREAM_NOISE = 1 << 20
 typedef struct options {
     uint64_t seeds, first, budget, in_flight;
     scripted_model model;
+    int rules;
     bool wanted[LANDSCAPES];
     recorded_run runs[MOST_RUNS];
     size_t n_runs;
@@ -195,7 +196,8 @@ static void take(run *r, uint64_t ordinal)
 
 static outcome_of_run run_one(const options *o, const arm *a, const landscape *l, uint64_t seed)
 {
-    steer_options so = {.archive = a->archive, .gradient = a->gradient, .targets = a->targets, .seed = seed};
+    steer_options so = {
+        .archive = a->archive, .gradient = a->gradient, .targets = a->targets, .seed = seed, .rules = o->rules};
     run *r = mem_calloc(1, sizeof *r);
     *r = (run){.o = o, .arm = a, .l = l, .seed = seed, .quality = {0.5}, .out = {.needed = (double)o->budget}};
     r->archive = archive_new();
@@ -345,7 +347,7 @@ static void usage(const char *what)
 {
     fprintf(stderr,
             "evolve: %s\nusage: evolve [--seeds N] [--first N] [--budget N] [--in-flight N] [--from JOURNAL]... "
-            "[--landscape NAME]... [--fail S] [--follow S] [--skill S]\n",
+            "[--landscape NAME]... [--fail S] [--follow S] [--skill S] [--rules N]\n",
             what);
     exit(2);
 }
@@ -414,6 +416,8 @@ static void read_options(int argc, char **argv, options *o)
             o->model.follow = share_of(value);
         else if (strcmp(name, "--skill") == 0)
             o->model.skill = share_of(value);
+        else if (strcmp(name, "--rules") == 0)
+            o->rules = (int)count_of(value, STEER_RULES);
         else if (strcmp(name, "--landscape") == 0)
             want(o, value);
         else

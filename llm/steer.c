@@ -16,12 +16,21 @@ static const double HALF_LIFE = 24;
 /* Departures from a cell's neighbourhood after which its own gradient is believed as much as the prior. */
 static const double BELIEF = 6;
 static const double WEIGHT_FITNESS = 0.4, WEIGHT_RATE = 0.4, WEIGHT_EXPLORE = 0.2;
-static const double SHARPNESS = 6;
-/* Share of choices that leave the best alone and take any occupied cell. */
-static const double EXPLORE = 0.1;
+
+typedef struct rules {
+    /* Weights of parents fall by e for this part of the way from the mean elite to the best: 1 / sharpness. */
+    double sharpness;
+    double explore; /* share of choices that leave the best alone and take any occupied cell */
+    bool by_elite;  /* a new elite is fresh, however often its cell was a parent */
+    bool centred;   /* gradients of fitness are against what children gain on the whole */
+} rules;
+/* What a simulation said of them: docs/benchmarks.md, "What steering is worth". */
+static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15},
+                                               {.sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true}};
 
 struct steer {
     steer_options o;
+    const rules *rules;
     transition *all;
     size_t n, capacity;
 };
@@ -30,6 +39,7 @@ steer *steer_new(const steer_options *o)
 {
     steer *s = mem_calloc(1, sizeof *s);
     s->o = *o;
+    s->rules = &rules_table[(o->rules >= 1 && o->rules <= STEER_RULES ? o->rules : STEER_RULES) - 1];
     return s;
 }
 
@@ -115,11 +125,12 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
             won[d][step > 0] += t->to >= 0 && delta > 0 ? w : 0;
         }
     }
+    double centre = s->rules->centred && right > 0 ? gained / right : 0;
     double weights = weight[0] + weight[1] + weight[2], scale = weights > 0 ? spread / weights : 0;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
         /* Against what a child gains on the whole: children of the best are worse than it wherever they go, and a
          * direction that is taken more often than its opposite must not lose by that. */
-        double mean = weight[d] > 0 ? (sum[d] - gained / right * steps[d]) / (weight[d] + 1) : 0;
+        double mean = weight[d] > 0 ? (sum[d] - centre * steps[d]) / (weight[d] + 1) : 0;
         g->fitness[d] = scale > 0 ? fmax(-1, fmin(1, mean / scale)) : 0;
         /* P(better | up) - P(better | down), each shrunk towards one half by one trial. */
         g->rate[d] = (won[d][1] + 0.5) / (tried[d][1] + 1) - (won[d][0] + 0.5) / (tried[d][0] + 1);
@@ -196,23 +207,23 @@ static int draw(const double *weights, int n, double u)
     return last;
 }
 
-/* Fitness is in units of its own: weights fall by e for a sixth of the way from the mean elite to the best. */
+/* Fitness is in units of its own. */
 static int choose_parent(const steer *s, const archive *a, uint64_t now, double u_explore, double u)
 {
     double weights[BEHAVIOUR_CELLS] = {0}, best = archive_best(a)->best.fitness, mean = 0;
     size_t n = archive_occupied(a);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++)
         mean += archive_cell(a, i)->occupied ? archive_cell(a, i)->best.fitness / (double)n : 0;
-    double unit = fmax(0.05, (best - mean) / SHARPNESS);
+    double unit = fmax(0.05, (best - mean) / s->rules->sharpness);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++) {
         const elite *e = archive_cell(a, i);
         if (!e->occupied)
             continue;
-        weights[i] = u_explore < EXPLORE ? 1 : exp((e->best.fitness - best) / unit);
+        weights[i] = u_explore < s->rules->explore ? 1 : exp((e->best.fitness - best) / unit);
         if (s->o.gradient)
             weights[i] *= 0.25 + improvement_rate(s, i, now);
-        /* Elites that were asked often since they came give way to others; a new one is fresh whatever its cell was. */
-        weights[i] /= sqrt(1 + (double)e->tries);
+        /* Parents that were asked often without result give way to others. */
+        weights[i] /= sqrt(1 + (double)(s->rules->by_elite ? e->tries : e->visits));
     }
     return draw(weights, BEHAVIOUR_CELLS, u);
 }

@@ -28,6 +28,11 @@ cp "$record"/* other/
 sed 's/"move":"[^"]*"/"move":"sideways"/' "$record/journal.jsonl" >other/journal.jsonl
 refuses_at_once 'a decision that differs' 1 '"move" of the event "ask" differs' evolve saxpy --llm replay:other \
     --measurements recorded
+sed 's/"repairs":1}/"repairs":1,"steering":99}/' "$record/journal.jsonl" >other/journal.jsonl
+refuses_at_once 'rules of another version' 2 'rules of another version' evolve saxpy --llm replay:other \
+    --measurements recorded
+sed 's/"repairs":1}/"repairs":1,"steering":1}/' "$record/journal.jsonl" >other/journal.jsonl
+works 'the first rules by their number' evolve saxpy --llm replay:other --measurements recorded
 echo 'no journal' >other/journal.jsonl
 refuses_at_once 'a journal that is none' 2 'other/journal.jsonl:1' evolve saxpy --llm replay:other --measurements recorded
 refuses_at_once 'of another task' 2 'it is of the task saxpy' evolve gemm --llm "replay:$record" --measurements recorded
