@@ -270,6 +270,11 @@ bench-dispatch: all
 	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
 	  KNOWN='$(KNOWN)' bench/dispatch.sh
 
+## bench-evolve: what steering of evolution is worth, on simulated landscapes; ARGS='--seeds 100 --from FOLDER'
+.PHONY: bench-evolve
+bench-evolve: all
+	@$(TEST_ENV) bench/evolve.sh $(ARGS)
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh

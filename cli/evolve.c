@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/evolve_report.h"
 #include "cli/job_setup.h"
 #include "cli/options.h"
 
@@ -18,7 +19,7 @@ typedef struct evolve_cli {
     option_list templates;
     int64_t budget, in_flight, repairs, seed, max_tokens, max_prompt, max_reply, compile_workers, compile_s, run_s;
     const char *rungs;
-    bool json, warm, no_probe, leave;
+    bool json, warm, no_probe, leave, report;
 } evolve_cli;
 
 static void on_progress(const evolve_progress *p, void *cookie)
@@ -271,13 +272,15 @@ int cli_evolve(int argc, char **argv)
         {"--no-probe", OPTION_FLAG, &c.no_probe, NULL, "do without what the device can do, also if the store has it"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "write the best template there"},
         {"--json", OPTION_FLAG, &c.json, NULL, "the result as one JSON line"},
+        {"--report", OPTION_FLAG, &c.report, NULL,
+         "runs nothing: arguments are folders of recorded runs; shares that compile, are right, beat their parent"},
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",
          "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
     };
-    const option_set set = {"evolve", "TASK --llm SPEC [options]",
+    const option_set set = {"evolve", "TASK --llm SPEC [options]   or   --report DIR..",
                             "Asks a language model for templates, tunes and verifies each, keeps the best of every "
                             "kind and asks for better ones.",
                             rows, sizeof rows / sizeof *rows};
@@ -293,6 +296,8 @@ int cli_evolve(int argc, char **argv)
             printf("  %-12s %s\n", provider_table[i]->name, provider_table[i]->doc);
         return KW_OK;
     }
+    if (c.report)
+        return print_evolve_report(&args, c.json, &err) == KW_OK ? KW_OK : cli_fail("evolve", &err);
     if (args.n != 1) {
         kw_error_set(&err, KW_BAD_INPUT, "give one task; `kernwright tasks` lists them");
         return cli_fail("evolve", &err);

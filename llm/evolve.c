@@ -305,7 +305,8 @@ static void clear(evolution *e)
 kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
 {
     evolution e = {.o = o, .result = out, .err = err, .meta_parent = -1};
-    steer_options s = {.archive = o->archive, .gradient = o->gradient, .targets = o->targets, .seed = o->seed};
+    steer_options s = {
+        .archive = o->archive, .gradient = o->gradient, .targets = o->targets, .seed = o->seed, .rules = o->steering};
     memset(out, 0, sizeof *out);
     e.archive = archive_new();
     e.steer = steer_new(&s);

@@ -43,6 +43,7 @@ typedef struct evolve_options {
     bool leave_when_waiting;               /* end with KW_OK once only replies are waited for; goes on when run again */
     int repairs;                           /* how often an error is sent back for one attempt */
     bool archive, gradient, targets, meta; /* --without */
+    int steering;                          /* rules of llm/steer.h; 0: the latest */
     double operators;                      /* share of attempts made by operators instead of the model, 0..1 */
     double stop_fitness;                   /* end when the best reaches it; 0: never */
     int64_t max_reply_tokens;

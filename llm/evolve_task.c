@@ -30,6 +30,7 @@ typedef struct opened {
     char **seeds;
     size_t n_seeds, seeds_capacity;
     char *reference, *format, *run_info;
+    int steering; /* rules: of the journal that is followed, or the latest */
     evolve_options run;
 } opened;
 
@@ -127,6 +128,17 @@ static void find_seeds(opened *p)
     }
 }
 
+static kw_code choose_rules(opened *p, kw_error *err)
+{
+    const json *first = journal_next(p->journal), *said = json_get(json_get(first, "info"), "steering");
+    int64_t rules = first ? 1 : STEER_RULES;
+    if (said && (!json_int(said, &rules) || rules < 1 || rules > STEER_RULES))
+        return kw_error_set(err, KW_BAD_INPUT, "%s: its journal was steered by the rules of another version",
+                            p->folder);
+    p->steering = (int)rules;
+    return KW_OK;
+}
+
 static void describe_run(opened *p)
 {
     const evolve_task_options *o = p->o;
@@ -147,6 +159,8 @@ static void describe_run(opened *p)
     json_set_bool(j, "meta", o->meta);
     json_set_number(j, "operators", o->operators);
     json_set_int(j, "repairs", o->repairs < 0 ? 1 : o->repairs);
+    if (p->steering > 1)
+        json_set_int(j, "steering", p->steering);
     json_print(j, &text);
     p->run_info = strb_take(&text);
     json_free(j);
@@ -298,6 +312,7 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .gradient = o->gradient,
                               .targets = o->targets,
                               .meta = o->meta,
+                              .steering = p->steering,
                               .operators = o->operators,
                               .stop_fitness = o->stop_fitness,
                               .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
@@ -329,6 +344,8 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
                          "--leave-when-waiting needs --llm folder:DIR alone: others answer only while the run waits");
     if (code == KW_OK)
         code = open_journal(&p, err);
+    if (code == KW_OK)
+        code = choose_rules(&p, err);
     if (code == KW_OK && o.recorded)
         code = options_of_record(&p, &shapes, &n_shapes, &o, err);
     if (code == KW_OK)

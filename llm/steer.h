@@ -11,11 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The rules by which is chosen change; a run goes on, and is repeated, by those that it began with. 1: until journals
+ * said which. */
+#define STEER_RULES 2
+
 typedef struct steer_options {
     bool archive;  /* false: the parent is always the best so far (greedy) */
     bool gradient; /* false: parents and targets ignore transitions */
     bool targets;  /* false: no target profile is asked for */
     uint64_t seed;
+    int rules; /* 1 .. STEER_RULES; 0: the latest */
 } steer_options;
 
 typedef struct transition {

@@ -11,11 +11,28 @@ check 'the archive' has "$output" 'parallelism 0'
 works 'as JSON' evolve saxpy --llm "replay:$record" --measurements recorded --json
 check 'with the archive' has "$output" '"archive":[{"cell":['
 
+works 'what a record amounts to' evolve --report "$record" "$record/journal.jsonl"
+check 'shares of candidates' has "$output" '3/4 75% (30-95)'
+check 'and of all' has "$output" '6/8 75%'
+works 'as JSON' evolve --report "$record" --json
+check 'counts' has "$output" '"compiled_at_once":[2,4],"compiled":[3,4],"right_at_once":[2,4],"right":[3,4],"beat_parent":[0,4]'
+refuses_at_once 'a report of nothing' 2 'give folders of recorded runs' evolve --report
+refuses_at_once 'a report of no record' 2 'journal.jsonl' evolve --report "$root/docs"
+echo '{"event":"end"}' >no-run
+refuses_at_once 'a report of a file that is no journal' 2 'does not begin with a run' evolve --report no-run
+echo '{"event":"trial","key":"seed-000001","trial":{"outcome":"magic"}}' >no-trial
+refuses_at_once 'a report of a trial that is none' 2 'no-trial:1: a trial that cannot be read' evolve --report no-trial
+
 mkdir other
 cp "$record"/* other/
 sed 's/"move":"[^"]*"/"move":"sideways"/' "$record/journal.jsonl" >other/journal.jsonl
 refuses_at_once 'a decision that differs' 1 '"move" of the event "ask" differs' evolve saxpy --llm replay:other \
     --measurements recorded
+sed 's/"repairs":1}/"repairs":1,"steering":99}/' "$record/journal.jsonl" >other/journal.jsonl
+refuses_at_once 'rules of another version' 2 'rules of another version' evolve saxpy --llm replay:other \
+    --measurements recorded
+sed 's/"repairs":1}/"repairs":1,"steering":1}/' "$record/journal.jsonl" >other/journal.jsonl
+works 'the first rules by their number' evolve saxpy --llm replay:other --measurements recorded
 echo 'no journal' >other/journal.jsonl
 refuses_at_once 'a journal that is none' 2 'other/journal.jsonl:1' evolve saxpy --llm replay:other --measurements recorded
 refuses_at_once 'of another task' 2 'it is of the task saxpy' evolve gemm --llm "replay:$record" --measurements recorded
