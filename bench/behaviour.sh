@@ -6,7 +6,7 @@
 #
 # Environment: BUILD or KERNWRIGHT (the program), KERNWRIGHT_DEVICE, BUDGET (configurations a template, 12), OUT (folder).
 # Prints where the two differ, and why. Last line: "behaviour: compared=N agree=M kernels=K"; kernels without a counted
-# program (a fallback on another device) are among K only. Status 3 where no program could be counted.
+# program (all of them, where the binary is no PTX) are among K only.
 set -eu
 program=${KERNWRIGHT:-${BUILD:-build}/kernwright}
 work=${OUT:-${BUILD:-build}/bench/behaviour}
@@ -30,4 +30,3 @@ for template; do
 done
 "$program" results show --behaviour --store "$work/store.db" >"$work/table"
 cat "$work/table"
-grep -q '^behaviour: compared=[1-9]' "$work/table" || exit 3

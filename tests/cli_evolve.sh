@@ -67,7 +67,7 @@ if [ "$status" -eq 0 ]; then
     # shellcheck disable=SC2086 # words
     works 'a batch is asked' evolve saxpy $batch
     check 'and left' has "$output" 'ended: 4 prompts wait for replies in batch'
-    check 'there are four' same "$(ls batch | grep -c 'prompt.md$')" 4
+    check 'there are four' same "$(find batch -name '*.prompt.md' | wc -l)" 4
     check 'for different targets' test "$(grep -o '"target":[0-9]*' batch/journal.jsonl | sort -u | wc -l)" -gt 2
     # shellcheck disable=SC2086
     works 'nothing came' evolve saxpy $batch
