@@ -227,6 +227,8 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
             c->json ? print_json(&r) : print_text(&r);
         if (code == KW_OK)
             code = write_best(c, &r, err);
+        if (code == KW_OK && r.abandoned)
+            code = kw_error_set(err, KW_FAILED, "ended before its budget was used: %s", r.why);
         evolve_result_clear(&r);
     }
     free(seeds);

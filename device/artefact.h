@@ -22,6 +22,7 @@ typedef struct artefact {
     int64_t async_copies;                /* cp.async, bulk copies */
     int64_t fma;                         /* multiply-adds of any real type; packed ones count per element */
     int64_t mma;                         /* matrix instructions: mma, wmma, wgmma */
+    int64_t exponentials;                /* ex2 */
     int64_t special;                     /* ex2, lg2, rcp, rsqrt, sin, cos, tanh */
     int64_t barriers, shuffles, atomics;
     int64_t shared_bytes; /* declared in the program */

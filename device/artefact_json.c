@@ -20,6 +20,7 @@ static const field fields[] = {
     FIELD(async_copies, "asynchronous copies"),
     FIELD(fma, "multiply-adds"),
     FIELD(mma, "matrix instructions"),
+    FIELD(exponentials, "exponentials"),
     FIELD(special, "special functions"),
     FIELD(barriers, "barriers"),
     FIELD(shuffles, "shuffles"),

@@ -268,6 +268,7 @@ static void fill_result(evolution *e)
     const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
     r->steering = steer_report_of(e->steer);
     r->totals = llm_session_totals(e->o->session);
+    r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {
         r->best_fitness = best->best.fitness;
         r->best_text = mem_strdup(k->text);
@@ -285,10 +286,8 @@ static void fill_result(evolution *e)
 
 static void clear(evolution *e)
 {
-    for (size_t i = 0; i < e->n_attempts; i++) {
-        free(e->attempts[i].text);
-        free(e->attempts[i].prompt);
-    }
+    for (size_t i = 0; i < e->n_attempts; i++)
+        evolve_forget_texts(&e->attempts[i]);
     for (size_t i = 0; i < e->n_kept; i++) {
         free(e->kept[i].text);
         trial_result_clear(&e->kept[i].result);

@@ -66,6 +66,7 @@ typedef struct evolve_result {
     archive *archive;  /* Owned */
     llm_totals totals;
     size_t waiting; /* prompts without a reply that the run left behind (leave_when_waiting) */
+    bool abandoned; /* it ended since nobody was left to ask */
     char *why;      /* why it ended. Owned */
 } evolve_result;
 void evolve_result_clear(evolve_result *r);

@@ -258,7 +258,7 @@ static uint64_t recorded_attempts(const char *folder)
     if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r");
+        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r") && !strstr(names[i], "-s");
         free(names[i]);
     }
     free(names);

@@ -59,7 +59,7 @@ kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *
     j->path = path ? mem_strdup(path) : NULL;
     if (path && !read_only)
         code = open_to_write(j, err);
-    if (code == KW_OK && path)
+    if (code == KW_OK && path && (read_only || fs_is_file(path)))
         code = fs_read(path, (size_t)1 << 30, &text, err);
     if (code == KW_OK)
         code = read_lines(j, strb_text(&text), text.length, &used, err);

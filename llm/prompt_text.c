@@ -157,6 +157,13 @@ static char *fenced(const char *text, const char *info)
     return strb_take(&s);
 }
 
+static size_t room_of(const prompt_context *c)
+{
+    const double each = c->bytes_per_token > 0 ? c->bytes_per_token : 3;
+    const size_t room = (size_t)((double)c->max_tokens * each);
+    return c->max_bytes > 0 && c->max_bytes < room ? c->max_bytes : room;
+}
+
 static void add_common(const prompt_context *c, prompt *p)
 {
     prompt_add(p, "The task", prompt_task_text(c), 0, false);
@@ -190,7 +197,7 @@ void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
     prompt_add(&p, "What to try now", copy_of(strb_text(&target)), 0, false);
     prompt_add(&p, "Before you write", copy_of(c->sections.analysis), 4, false);
     prompt_add(&p, "Rules", mem_strdup(rules), 0, false);
-    prompt_print(&p, c->max_tokens, out, left_out);
+    prompt_print(&p, room_of(c), out, left_out);
     prompt_clear(&p);
     strb_clear(&target);
 }
@@ -207,6 +214,6 @@ void prompt_repair(const prompt_context *c, const char *text, const char *proble
     prompt_add(&p, "What you wrote", fenced(text, "c"), 0, true);
     prompt_add(&p, "What went wrong", strb_take(&error), 0, true);
     prompt_add(&p, "Rules", mem_strdup(rules), 0, false);
-    prompt_print(&p, c->max_tokens, out, left_out);
+    prompt_print(&p, room_of(c), out, left_out);
     prompt_clear(&p);
 }

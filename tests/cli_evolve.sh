@@ -53,6 +53,94 @@ refuses_at_once 'leaving what answers only while it is asked' 2 'needs --llm fol
 refuses_at_once 'no key' 3 'OPENAI_API_KEY' evolve saxpy --llm openai:some-model
 refuses_at_once 'a limit in money without a price' 2 'price is not known' evolve saxpy --llm command:cat --max-cost 5
 
+# What can go wrong between the question and the reply, on the scripted device with a task of its own.
+export KERNWRIGHT_CACHE="$work/cache"
+mkdir -p tasks/copied
+cat >tasks/copied/task.json <<'END'
+{"task": "copied", "dims": {"N": {"min": 1}}, "types": {"T": ["f32"]},
+ "tensors": [{"name": "x", "type": "T", "shape": ["N"]}, {"name": "y", "type": "T", "shape": ["N"], "access": "out"}],
+ "reference": "own"}
+END
+cat >tasks/copied/reference.c <<'END'
+#include "kw_reference.h"
+#include <math.h>
+void own(const kw_ref *r, int tensor, size_t n, const uint64_t *e, double *value, double *scale)
+{
+    (void)tensor;
+    for (size_t i = 0; i < n; i++) {
+        value[i] = r->tensors[0][e[i]];
+        scale[i] = fabs(value[i]);
+    }
+}
+END
+# front NAME MORE: the front matter of task NAME.
+front() {
+    cat <<END
+/*kernwright {"task": "$1", $2 "params": {"WG": {"values": [32, 64]}},
+  "launches": [{"kernel": "fake_copy", "args": ["N", "x", "y"], "local": ["WG"], "groups": ["ceil_div(N, WG)"]}]} */
+kernel void fake_copy(int n, global const float *x, global float *y)
+{
+    y[get_global_id(0)] = x[get_global_id(0)];
+END
+}
+{ front copied '"fallback": true,'; echo "    int wg = \${WG}; }"; } >plain.cl
+copied="copied --template plain.cl --dims N=1000 --no-probe"
+
+# evolve_in FOLDER OPTIONS...: one batch.
+evolve_in() {
+    folder=$1
+    shift
+    # shellcheck disable=SC2086 # words
+    kernwright evolve $copied --llm "folder:$folder" --leave-when-waiting --store wrong.db "$@"
+}
+# reply FOLDER KEY FILE: as a file that is complete.
+reply() {
+    { echo 'Here it is:'; echo '```c'; cat "$3"; echo '```'; } >"$1/$2.reply.md"
+    : >"$1/$2.done"
+}
+evolve_in strange --budget 2 --in-flight 2 --repairs 0
+check 'a batch on the scripted device' has "$output" '2 prompts wait for replies in strange'
+{ front saxpy ''; echo '}'; } >other.cl
+reply strange generate-000001 other.cl
+{ front copied ''; echo "    int better = \${WG}; }"; } >better.cl
+reply strange generate-000002 better.cl
+reply strange generate-000007 better.cl
+evolve_in strange --budget 2 --in-flight 2 --repairs 0
+check 'a reply that answers another task' has "$(cat strange/journal.jsonl)" '"key":"generate-000001","outcome":"other_task"'
+check 'the reply beside it is tried' has "$output" '1 right'
+check 'a reply that nobody asked for is named' has "$errors" 'strange/generate-000007.reply.md: no prompt of that name was asked'
+check 'and left alone' test -s strange/generate-000007.reply.md
+check 'and the run ends well' same "$status" 0
+
+# Two runs: on one store each goes its way; in one folder the second is refused.
+mkdir slow
+# shellcheck disable=SC2086
+"$kw" evolve $copied --llm 'command:sleep 4; cat better.md' --record slow --store wrong.db --budget 1 >slow.out 2>&1 &
+pid=$!
+{ echo '```c'; cat better.cl; echo '```'; } >better.md
+for _ in $(seq 100); do
+    [ -s slow/generate-000001.prompt.md ] && break
+    sleep 0.1
+done
+# shellcheck disable=SC2086
+refuses_at_once 'a second run in one folder' 1 'another run is writing it' evolve $copied --llm command:cat --record slow --store wrong.db
+# shellcheck disable=SC2086
+works 'a second run on one store' evolve $copied --llm none --budget 2 --store wrong.db --record quick
+wait "$pid"
+check 'and the first one ends well' same "$?" 0
+check 'with its candidate' has "$(cat slow.out)" '1 right'
+
+# Nobody answers, a budget that is too small for one question, a full disk.
+# shellcheck disable=SC2086
+refuses 'a model that is gone' 1 'no provider is left' evolve $copied --llm command:/nowhere/at/all --store wrong.db
+# shellcheck disable=SC2086
+works 'a budget that is spent' evolve $copied --llm command:cat --max-tokens 500 --store wrong.db
+check 'says so' has "$output" 'ended: the budget of 500 tokens is spent'
+mkdir full
+ln -s /dev/full full/journal.jsonl
+# shellcheck disable=SC2086
+refuses 'a full disk' 3 'full/journal.jsonl' evolve $copied --llm none --budget 1 --record full --store wrong.db
+
 # From here on PoCL.
 unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE
 kernwright devices
@@ -84,7 +172,7 @@ if [ "$status" -eq 0 ]; then
     # shellcheck disable=SC2086 # words
     works 'a batch is asked' evolve saxpy $batch
     check 'and left' has "$output" 'ended: 4 prompts wait for replies in batch'
-    check 'there are four' same "$(ls batch | grep -c 'prompt.md$')" 4
+    check 'there are four' same "$(find batch -name '*.prompt.md' | wc -l)" 4
     check 'for different targets' test "$(grep -o '"target":[0-9]*' batch/journal.jsonl | sort -u | wc -l)" -gt 2
     # shellcheck disable=SC2086
     works 'nothing came' evolve saxpy $batch
