@@ -38,4 +38,12 @@ bench --landscape flat
 check 'no such landscape' has "$errors" 'cells, valley, blind and recorded'
 bench --seeds none
 check 'no count' has "$errors" 'a count'
+
+# The other two: that they come to their last line with every candidate; how fast is for a quiet machine.
+output=$(BUILD=$BUILD bench/evolve_rate.sh --reply 0.2 --in-flight 2 --n 8 --sleep-us 100 2>"$work/errors")
+check 'rate' has "$(last "$output")" 'candidates=8 bound='
+output=$(BUILD=$BUILD bench/evolve_overhead.sh 12 2>"$work/errors")
+check 'overhead' has "$(last "$output")" 'evolve_overhead: candidates=12 '
+output=$(BUILD=$BUILD bench/evolve_overhead.sh 4 tests/recorded/evolve-saxpy saxpy 2>"$work/errors")
+check 'overhead of a recorded run' has "$(last "$output")" 'evolve_overhead: candidates=4 '
 finish bench_evolve
