@@ -452,7 +452,7 @@ static void replay_recorded(const task *t, const options *o, const task_shape *l
     size_t n;
     need(task_types_parse(t, o->type, &types, &err), &err);
     task_types_print(t, &types, &types_text);
-    need(results_open(o->results, &s, &err), &err);
+    need(results_open(o->results, NULL, &s, &err), &err);
     const store_query q = {.task_hash = t->hash, .types = strb_text(&types_text), .device_key = o->device_key};
     need(results_groups_load(s, &q, false, &groups, &err), &err);
     for (size_t i = 0; i < groups.n; i += n) {

@@ -20,9 +20,9 @@ typedef struct emit_cli {
 } emit_cli;
 
 /* The source of rows: the store, or a results file read into a store in memory. */
-static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
+static kw_code open_source(const emit_cli *c, const task *t, store **s, kw_error *err)
 {
-    return c->from ? results_open(c->from, s, err) : store_open(c->store, true, s, err);
+    return c->from ? results_open(c->from, t->name, s, err) : store_open(c->store, true, s, err);
 }
 
 /* A task, or the one that a problem file states. */
@@ -92,7 +92,7 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK && c->shapes)
         code = task_shapes_load(t, c->shapes, &shapes, &n_shapes, err);
     if (code == KW_OK)
-        code = open_source(c, &s, err);
+        code = open_source(c, t, &s, err);
     const dispatch_options o = {c->device, c->unverified, c->prefix, (size_t)c->variants, shapes, n_shapes};
     if (code == KW_OK)
         code = dispatch_build(s, t, &types, &o, &d, err);

@@ -189,7 +189,7 @@ kw_code line_reader_open_fd(int fd, const char *name, line_reader **out, kw_erro
     return KW_OK;
 }
 
-kw_code line_reader_next(line_reader *r, const char **line, size_t *length, kw_error *err)
+kw_code line_reader_next(line_reader *r, char **line, size_t *length, kw_error *err)
 {
     bool got;
     *line = NULL;
@@ -200,7 +200,7 @@ kw_code line_reader_next(line_reader *r, const char **line, size_t *length, kw_e
             code = read_text(r, &got, err);
     }
     if (code == KW_OK && got) {
-        *line = strb_text(&r->line);
+        *line = r->line.data;
         *length = r->line.length;
     }
     return code;

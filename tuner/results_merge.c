@@ -40,7 +40,9 @@ static bool in_order(const char *a, size_t n_a, const char *b, size_t n_b)
 
 static kw_code next_line(line_reader *r, const char **line, size_t *length, kw_error *err)
 {
-    kw_code code = line_reader_next(r, line, length, err);
+    char *text;
+    kw_code code = line_reader_next(r, &text, length, err);
+    *line = text;
     if (code == KW_OK && *line && ((*line)[0] != '{' || (*line)[*length - 1] != '}'))
         code = kw_error_set(err, KW_BAD_INPUT, "%s:%d: not a line of results: it must begin with { and end with }",
                             line_reader_name(r), line_reader_number(r));

@@ -16,6 +16,7 @@
 #define APPLICATION_ID 0x4b57 /* "KW": tells our files from other SQLite files */
 #define BUSY_MS 10000
 #define QUICK_CHECK_BYTES (64 << 20)
+#define TEMPORARY_KIB "262144" /* of a temporary store that stay in memory */
 
 static const char create_tables[] =
     "CREATE TABLE IF NOT EXISTS measurement ("
@@ -319,6 +320,26 @@ kw_code store_open(const char *path, bool read_only, store **out, kw_error *err)
         code = make_readable(s, read_only, err);
     if (code == KW_OK)
         code = prepare_content(s, read_only, err);
+    if (code != KW_OK) {
+        store_close(s);
+        return code;
+    }
+    *out = s;
+    return KW_OK;
+}
+
+kw_code store_open_temporary(store **out, kw_error *err)
+{
+    *out = NULL;
+    store *s = mem_calloc(1, sizeof *s);
+    s->path = mem_strdup("a temporary store");
+    s->schema = STORE_SCHEMA;
+    kw_code code = open_file(s, "", false, err);
+    if (code == KW_OK)
+        code = store_run(s, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-" TEMPORARY_KIB,
+                         "opening it", err);
+    if (code == KW_OK)
+        code = create_content(s, err);
     if (code != KW_OK) {
         store_close(s);
         return code;

@@ -109,7 +109,8 @@ kw_code store_fact(store *s, const char *key, char **json_text, kw_error *err);
 kw_code results_export(store *s, const char *task, bool all, bool samples, strb *out, kw_error *err);
 /* All or nothing; the message names file and line of a bad line. */
 kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err);
-/* A store in memory that holds what the file holds, and goes by its name in messages. */
-kw_code results_open(const char *path, store **out, kw_error *err);
+/* A temporary store that holds what the file holds of a task (NULL: of all), and goes by its name in messages. Of lines
+ * of other tasks only the beginning is looked at. On failure too the caller closes *out. */
+kw_code results_open(const char *path, const char *task_name, store **out, kw_error *err);
 
 #endif

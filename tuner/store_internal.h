@@ -14,6 +14,10 @@ struct store {
     sqlite3_stmt *insert, *insert_once, *complete, *insert_variant, *replace_variant;
 };
 
+/* A private store without a name: in memory as long as it is small, then in a temporary file. No change of it can be
+ * taken back. */
+kw_code store_open_temporary(store **out, kw_error *err);
+
 /* Sets err from the database's last error; `doing` says what was attempted. */
 kw_code store_error(store *s, const char *doing, kw_error *err);
 kw_code store_run(store *s, const char *sql, const char *doing, kw_error *err);
