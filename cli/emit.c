@@ -84,6 +84,8 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
                             PORTFOLIO_MAX);
     if (c->split && strcmp(c->out, "-") == 0)
         return kw_error_set(err, KW_BAD_INPUT, "--split writes two files: give -o FILE");
+    if (c->worker_command && !c->binaries)
+        return kw_error_set(err, KW_BAD_INPUT, "--worker-command is for --binaries, which was not given");
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
     kw_code code = load_task(task_name, &t, err);

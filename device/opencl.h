@@ -1,5 +1,5 @@
-/* The OpenCL back end, internal: what its files share. Vendor headers come with opencl_api.h and from nowhere else. Calls of
- * OpenCL 1.2 only, so that every driver serves. */
+/* The OpenCL back end, internal: what its files share. Vendor headers come with opencl_api.h and from nowhere else.
+ * Calls of OpenCL 1.2 only, so that every driver serves. */
 #ifndef KERNWRIGHT_DEVICE_OPENCL_H
 #define KERNWRIGHT_DEVICE_OPENCL_H
 

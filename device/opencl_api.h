@@ -1,6 +1,6 @@
 /* OpenCL's functions, found when they are first needed: the program is not linked with an OpenCL library, so that it
- * starts and emits headers where there is none (build machines, cross builds). Whoever includes this calls them by their
- * usual names. Only device/opencl.h includes it. */
+ * starts and emits headers where there is none (build machines, cross builds). Whoever includes this calls them by
+ * their usual names. Only device/opencl.h includes it. */
 #ifndef KERNWRIGHT_DEVICE_OPENCL_API_H
 #define KERNWRIGHT_DEVICE_OPENCL_API_H
 
@@ -53,7 +53,7 @@
     X(clSetKernelArg) \
     X(clSetMemObjectDestructorCallback)
 
-#define OPENCL_POINTER(name) __typeof__(name) *name;
+#define OPENCL_POINTER(name) __typeof__(name) *(name);
 typedef struct opencl_functions {
     OPENCL_FUNCTIONS(OPENCL_POINTER)
 } opencl_functions;

@@ -23,6 +23,7 @@ refuses_at_once 'too many variants' 2 'give 0 (no trees) to 32' emit saxpy --sto
 refuses_at_once 'fewer than none' 2 'give 0 (no trees) to 32' emit saxpy --store a.db -o b.h --variants -1
 refuses_at_once 'no such list' 2 'none.jsonl' emit saxpy --store a.db -o b.h --shapes none.jsonl
 refuses_at_once 'split to standard output' 2 'give -o FILE' emit saxpy --store a.db -o - --split
+refuses_at_once 'a worker for nothing' 2 'was not given' emit saxpy --store a.db -o a.h --worker-command x
 works 'split' emit saxpy --store a.db -o s.h --split
 check 'two files' [ -s s.h ] && check 'the second' grep -q 'fake_saxpy' s.c
 check 'the text is in one' [ "$(grep -c 'global const float' s.h)" -eq 0 ]

@@ -243,12 +243,12 @@ int pure(const kw_device *device, int64_t m, int64_t n, int64_t k)
 UNIT
 # shellcheck disable=SC2317 # called through try
 pure() {
-    (cd "$work" && "$1" -std=c99 -O2 -I. $2 -c -o pure.o pure.c) &&
+    (cd "$work" && "$1" -std=c99 -O2 -I. "$2" -c -o pure.o pure.c) &&
         nm -u "$work/pure.o" | grep -vwE 'memcpy|memset|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_' >"$work/calls"
     cat "$work/calls"
     [ ! -s "$work/calls" ]
 }
-try "selection calls nothing" pure "$cc" ""
+try "selection calls nothing" pure "$cc" -g
 # shellcheck disable=SC2317 # called through try
 constant_stack() {
     pure gcc -fstack-usage && [ -s "$work/pure.su" ] && ! grep -w dynamic "$work/pure.su"

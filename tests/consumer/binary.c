@@ -55,7 +55,7 @@ static cl_kernel create_kernel(cl_program program, const char *name, cl_int *err
 }
 
 #define clCreateProgramWithSource(context, n, pieces, lengths, error) with_source(context, n, pieces, error)
-#define clCreateProgramWithBinary(context, n, device, size, bytes, status, error)                                      \
+#define clCreateProgramWithBinary(context, n, device, size, bytes, status, error) \
     with_binary(context, device, size, bytes, status, error)
 #define clBuildProgram(program, n, devices, options, notify, data) build(program, n, devices, options)
 #define clCreateKernel(program, name, error) create_kernel(program, name, error)
