@@ -111,6 +111,8 @@ bool evaluator_send(evaluator *e, candidate *c, size_t worker, bool compile_only
     j.n_cases = n;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
+    j.prepare = compile_only && !e->has_prepared;
+    e->has_prepared = e->has_prepared || compile_only;
     j.turns = compile_only ? TURNS_NONE : turns_for(e);
     j.verify_ms = c->kind == CANDIDATE_DEEP ? e->options.deep_ms : 0;
     if (c->variant)
