@@ -87,7 +87,7 @@ static void job_for_task(job *j, const case_source *cases)
 /* Nobody has to be asked where one worker has the device for itself. */
 static job_turns turns_for(const evaluator *e)
 {
-    return e->n_timing > 1 ? TURNS_ALL : e->pauses && e->n_workers > 1 ? TURNS_TIME : TURNS_NONE;
+    return e->pauses ? TURNS_TIME : e->n_timing > 1 ? TURNS_ALL : TURNS_NONE;
 }
 
 bool evaluator_send(evaluator *e, candidate *c, size_t worker, bool compile_only)
