@@ -41,9 +41,13 @@ kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_err
         evaluator_close(e);
         return code;
     }
-    const size_t compilers = policy_compile_workers(&e->device, pool_hello(e->pool), options->compile_workers);
+    size_t compilers = policy_compile_workers(&e->device, pool_hello(e->pool), options->compile_workers);
     e->pauses = evaluator_is_cpu(e) && compilers > 0 && pool_can_pause(e->pool);
     e->n_timing = policy_timing_workers(&e->device, compilers, options->timing_workers);
+    if (e->pauses && options->timing_workers == 0 && policy_shares_all(compilers)) {
+        e->n_timing = compilers;
+        compilers = 0;
+    }
     e->n_workers = e->n_timing + compilers;
     e->by_worker = mem_realloc(e->by_worker, e->n_workers * sizeof *e->by_worker);
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);

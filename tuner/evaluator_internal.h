@@ -39,6 +39,7 @@ struct evaluator {
     queue again;      /* out of memory while compiling: once more, with nothing beside it */
     candidate *alone; /* the one of them at work */
     evaluator_rates rates;
+    bool has_prepared; /* a compiler was asked for the worker's own kernels */
     bool is_fresh; /* nothing was pending, and the timing worker has not got anything since */
     size_t pending;
     int64_t next_id;

@@ -56,6 +56,11 @@ size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wante
     return is_gpu ? GPU_TIMING_WORKERS : 1;
 }
 
+bool policy_shares_all(size_t n_compilers)
+{
+    return n_compilers > 1 && n_compilers <= MOST_TIMING_WORKERS;
+}
+
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers)
 {
     size_t most = n_compilers + 2 * READY;
@@ -74,7 +79,7 @@ size_t policy_batch(const evaluator_rates *rates, size_t n_compilers)
 size_t policy_depth(bool is_cpu, size_t n_compilers, size_t n_timing)
 {
     if (is_cpu)
-        return n_compilers * LONG_BATCH + 1;
+        return (n_compilers > 0 ? n_compilers : n_timing > 1 ? n_timing : 0) * LONG_BATCH + 1;
     return n_compilers > 0 ? n_compilers + 2 * READY + n_timing - 1 : 2;
 }
 

@@ -27,6 +27,11 @@ size_t policy_compile_workers(const device_info *d, const message *hello, int wa
  * `wanted` > 0: so many. One where nothing is compiled ahead, and on a CPU device: there the host is the device. */
 size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted);
 
+/* On a CPU device, where compilers stand still while something is timed: should every process compile, verify and time
+ * its own candidates? That saves building each program a second time, but every process holds inputs and expected
+ * values: for few of them. */
+bool policy_shares_all(size_t n_compilers);
+
 /* How many candidates may be compiled, or compiling, before the timing worker takes them. A candidate that is compiled
  * long before is chosen without knowing how those before it came out; with too few the device waits. */
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers);

@@ -91,7 +91,7 @@ static bool must_wait(const evaluator *e, const candidate *c)
     bool busy = e->in_compile > 0;
     if (!c || c->kind != CANDIDATE_PROBE)
         return false;
-    for (size_t w = e->n_timing; w < e->n_workers; w++)
+    for (size_t w = 1; w < e->n_workers; w++)
         busy = busy || pool_is_starting(e->pool, w);
     return evaluator_times(e) || (evaluator_is_cpu(e) && busy);
 }
@@ -141,7 +141,7 @@ static void start_timing(evaluator *e)
 /* Re-timing, other shapes and mostly general verification use what is compiled already. */
 static bool skips_compile(const evaluator *e, const candidate *c)
 {
-    return e->n_workers == 1 || !candidate_is_new(c);
+    return e->n_workers == e->n_timing || !candidate_is_new(c);
 }
 
 void evaluator_enqueue(evaluator *e, candidate *c)

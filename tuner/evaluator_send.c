@@ -90,7 +90,7 @@ static void job_for_task(job *j, const case_source *cases)
 /* Nobody has to be asked where one worker has the device for itself. */
 static job_turns turns_for(const evaluator *e)
 {
-    return e->n_timing > 1 ? TURNS_ALL : e->pauses && e->n_workers > 1 ? TURNS_TIME : TURNS_NONE;
+    return e->pauses ? TURNS_TIME : e->n_timing > 1 ? TURNS_ALL : TURNS_NONE;
 }
 
 bool evaluator_send(evaluator *e, candidate *c, size_t worker, bool compile_only)
@@ -114,6 +114,8 @@ bool evaluator_send(evaluator *e, candidate *c, size_t worker, bool compile_only
     j.n_cases = n;
     j.limits.compile_ms = e->options.compile_ms;
     j.limits.run_ms = e->options.run_ms;
+    j.prepare = compile_only && !e->has_prepared;
+    e->has_prepared = e->has_prepared || compile_only;
     j.turns = compile_only ? TURNS_NONE : turns_for(e);
     j.verify_ms = c->kind == CANDIDATE_DEEP ? e->options.deep_ms : 0;
     if (c->variant)

@@ -25,7 +25,7 @@ static void let_go(evaluator *e, size_t worker, turn_of_worker t)
 {
     e->turns[worker] = t;
     if (t == TIMES && e->pauses)
-        pool_pause(e->pool, e->n_timing);
+        pool_pause_others(e->pool, worker);
     pool_go(e->pool, worker);
 }
 

@@ -191,7 +191,7 @@ static kw_code read_heading(const json *o, arena *a, job *out, kw_error *err)
         code = json_opt_string(o, "turns", "job", job_turns_name(TURNS_NONE), &turns, err);
     if (code == KW_OK && !job_turns_from_name(turns, &out->turns))
         return bad_name("job", "turns", turns, err);
-    return code;
+    return code == KW_OK ? json_opt_bool(o, "prepare", "job", false, &out->prepare, err) : code;
 }
 
 static kw_code read_language(const json *o, job *out, kw_error *err)

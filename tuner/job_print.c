@@ -79,6 +79,8 @@ void job_print(const job *j, strb *out)
     json_set_string(o, "mode", job_mode_name(j->mode));
     if (j->turns != TURNS_NONE)
         json_set_string(o, "turns", job_turns_name(j->turns));
+    if (j->prepare)
+        json_set_bool(o, "prepare", true);
     if (j->mode != JOB_PROBE)
         add_candidate(o, j);
     json *limits = json_new_object();

@@ -71,7 +71,7 @@ struct pool {
     bool interrupted, stopping, failed;
     int64_t restarts, events;
     bool paused;
-    size_t paused_from;
+    size_t not_paused; /* the one that goes on */
     kw_error error;
 };
 
@@ -480,12 +480,13 @@ bool pool_can_pause(const pool *p)
     return !p->command;
 }
 
-void pool_pause(pool *p, size_t first)
+void pool_pause_others(pool *p, size_t worker)
 {
     p->paused = true;
-    p->paused_from = first;
-    for (size_t i = first; i < p->n_workers; i++)
-        pause_worker(p->workers[i]);
+    p->not_paused = worker;
+    for (size_t i = 0; i < p->n_workers; i++)
+        if (i != worker)
+            pause_worker(p->workers[i]);
 }
 
 void pool_resume(pool *p)
@@ -558,7 +559,7 @@ static void spawn(worker_proc *w)
     uv_read_start((uv_stream_t *)&w->out, give_buffer, on_output);
     uv_read_start((uv_stream_t *)&w->err, give_buffer, on_stderr);
     set_deadline(w, p->options.hello_ms);
-    if (p->paused && w->index >= p->paused_from)
+    if (p->paused && w->index != p->not_paused)
         pause_worker(w);
 }
 

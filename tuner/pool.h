@@ -61,10 +61,10 @@ void pool_submit(pool *p, size_t worker, int64_t job, const char *line, size_t l
 /* Lets a worker go on that waits for its turn. Until then it has no deadline. */
 void pool_go(pool *p, size_t worker);
 
-/* Stops the processes of all workers from `first` on where they are (SIGSTOP), with their deadlines, until pool_resume;
- * also those that start meanwhile. Only where pool_can_pause: on this machine. */
+/* Stops the processes of all workers but one where they are (SIGSTOP), with their deadlines, until pool_resume; also
+ * those that start meanwhile. Only where pool_can_pause: on this machine. */
 bool pool_can_pause(const pool *p);
-void pool_pause(pool *p, size_t first);
+void pool_pause_others(pool *p, size_t worker);
 void pool_resume(pool *p);
 
 /* Delivers what happened; waits up to `timeout_ms` for something (-1: for ever, 0: not at all). KW_INTERRUPTED after

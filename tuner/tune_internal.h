@@ -34,6 +34,7 @@ typedef struct trial {
     variant *v;
     char *config_json;
     struct trial *next;  /* in search.pending, or the next twin */
+    bool is_fallback;    /* measured beside the search, of which it is no part */
     bool again;          /* timed a second time, by the method of the search */
     struct trial *twins; /* other configurations with the same text: they share the outcome */
     uint32_t config[];   /* one index per parameter */
@@ -130,6 +131,9 @@ kw_code search_check_task(search *q, kw_error *err);
  * shape. KW_FAILED when nothing valid was measured. */
 /* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */
 trial *search_trial_of_entry(search *q, const ledger_entry *entry);
+/* The fallback, where it is not searched itself; NULL: nothing to measure. */
+trial *search_fallback_trial(search *q);
+bool search_knows_fallback(search *q); /* was it measured? */
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err);
 
 #endif

@@ -151,6 +151,8 @@ bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 void worker_forget_own(worker *w);
 /* Fills local memory with `byte` before a kernel that uses some, so that what it reads there unwritten shows. */
 bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte);
+/* Compiles what the former needs, for another process that finds it in the driver's cache. */
+void run_prepare_own(run *r);
 /* Does the device compute? Three tries, a second apart. KW_ENVIRONMENT if not: no candidate is to be measured there. */
 kw_code worker_check_health(worker *w, kw_error *err);
 

@@ -194,6 +194,8 @@ static bool compile(run *r)
 {
     r->record->compile_start_ms = run_ms(r);
     run_announce(r, STAGE_COMPILE);
+    if (r->job->prepare)
+        run_prepare_own(r);
     bool good = build(r);
     for (size_t i = 0; good && i < r->job->n_cases; i++)
         good = check_args(r, &r->job->cases[i]);
