@@ -193,7 +193,9 @@ size_t grid_cell(const shape_grid *g, const int64_t *dims)
     return at;
 }
 
-header_grid *grid_export(const shape_grid *g, const uint16_t *leaf)
+/* ---- leaves ---- */
+
+static header_grid *empty_grid(const shape_grid *g)
 {
     header_grid *h = mem_calloc(1, sizeof *h);
     *h = (header_grid){.shift = g->shift, .leaf = mem_calloc(grid_cells(g), sizeof *h->leaf)};
@@ -201,6 +203,90 @@ header_grid *grid_export(const shape_grid *g, const uint16_t *leaf)
         h->first[g->axes[i].dim] = g->axes[i].first;
         h->n[g->axes[i].dim] = g->axes[i].n;
     }
-    memcpy(h->leaf, leaf, grid_cells(g) * sizeof *leaf);
     return h;
+}
+
+/* The leaf with this ranking, a new one if there is none. */
+static size_t find_leaf(grid_leaves *l, size_t *capacity, const size_t *ranked)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (memcmp(l->items[i].ranked, ranked, sizeof l->items[i].ranked) == 0)
+            return i;
+    if (l->n == UINT16_MAX)
+        return l->n - 1;
+    l->items = mem_grow(l->items, capacity, l->n + 1, sizeof *l->items);
+    grid_leaf *x = &l->items[l->n];
+    memset(x, 0, sizeof *x);
+    memcpy(x->ranked, ranked, sizeof x->ranked);
+    return l->n++;
+}
+
+typedef struct numbered {
+    grid_leaf leaf;
+    size_t number;
+} numbered;
+
+static int by_cells(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    if (x->leaf.n_cells != y->leaf.n_cells)
+        return x->leaf.n_cells > y->leaf.n_cells ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Those of many cells first: a header then has short numbers. */
+static void sort_leaves(grid_leaves *l, size_t n_cells)
+{
+    numbered *order = mem_calloc(l->n + 1, sizeof *order);
+    uint16_t *number = mem_calloc(l->n + 1, sizeof *number);
+    for (size_t i = 0; i < l->n; i++)
+        order[i] = (numbered){l->items[i], i};
+    qsort(order, l->n, sizeof *order, by_cells);
+    for (size_t i = 0; i < l->n; i++) {
+        l->items[i] = order[i].leaf;
+        number[order[i].number] = (uint16_t)i;
+    }
+    for (size_t i = 0; i < n_cells; i++)
+        l->grid->leaf[i] = number[l->grid->leaf[i]];
+    free(order);
+    free(number);
+}
+
+void grid_settle(shape_grid *g, grid_leaves *out)
+{
+    size_t capacity = 0;
+    *out = (grid_leaves){.grid = empty_grid(g)};
+    for (size_t cell = 0; cell < grid_cells(g); cell++) {
+        size_t ranked[HEADER_TREE_RANKED];
+        double ratio[HEADER_TREE_RANKED];
+        grid_rank(g, cell, ranked, ratio);
+        const size_t leaf = find_leaf(out, &capacity, ranked);
+        out->grid->leaf[cell] = (uint16_t)leaf;
+        out->items[leaf].n_cells++;
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++)
+            out->items[leaf].ratio[k] += ratio[k];
+    }
+    for (size_t i = 0; i < out->n; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++)
+            out->items[i].ratio[k] /= (double)out->items[i].n_cells;
+    sort_leaves(out, grid_cells(g));
+}
+
+void grid_leaves_clear(grid_leaves *l)
+{
+    free(l->items);
+    if (l->grid)
+        free(l->grid->leaf);
+    free(l->grid);
+    *l = (grid_leaves){0};
+}
+
+size_t grid_leaf_of(const grid_leaves *l, const task *t, const int64_t *dims)
+{
+    const header_grid *h = l->grid;
+    size_t at = 0;
+    for (size_t d = 0; d < t->n_dims; d++)
+        if (t->dims[d].is_key)
+            at = at * (size_t)h->n[d] + (size_t)kw_grid_cell(kw_log2_256(dims[d]), h->shift, h->first[d], h->n[d]);
+    return h->leaf[at];
 }

@@ -33,7 +33,26 @@ size_t grid_cell(const shape_grid *g, const int64_t *dims); /* of a shape; beyon
  * expected to take over the first one that a sample can run. */
 void grid_rank(shape_grid *g, size_t cell, size_t ranked[HEADER_TREE_RANKED], double ratio[HEADER_TREE_RANKED]);
 
-/* The grid's part of a header's tree; caller frees it and its `leaf`. `leaf`: of each cell, grid_cells numbers. */
-header_grid *grid_export(const shape_grid *g, const uint16_t *leaf);
+/* The column that a shape of a table would run; SIZE_MAX if none of the ranked runs it. */
+size_t grid_choice(shape_grid *g, const cost_table *m, size_t shape);
+
+/* All cells ranked; cells with the same ranking are one leaf. */
+typedef struct grid_leaf {
+    size_t ranked[HEADER_TREE_RANKED]; /* columns; SIZE_MAX behind the last */
+    double ratio[HEADER_TREE_RANKED];  /* mean of its cells */
+    size_t n_cells;
+} grid_leaf;
+
+typedef struct grid_leaves {
+    grid_leaf *items;
+    size_t n;
+    header_grid *grid; /* with the leaf of each cell */
+} grid_leaves;
+
+/* At most UINT16_MAX leaves: of more rankings the last cells get that of the cell before them. */
+void grid_settle(shape_grid *g, grid_leaves *out);
+void grid_leaves_clear(grid_leaves *l);
+/* The leaf of a shape of this task. */
+size_t grid_leaf_of(const grid_leaves *l, const task *t, const int64_t *dims);
 
 #endif

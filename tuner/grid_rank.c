@@ -182,3 +182,14 @@ void grid_rank(shape_grid *g, size_t cell, size_t ranked[HEADER_TREE_RANKED], do
         ratio[i] = i < n ? ratio_of(&w, members[i]) : 0;
     }
 }
+
+size_t grid_choice(shape_grid *g, const cost_table *m, size_t shape)
+{
+    size_t ranked[HEADER_TREE_RANKED];
+    double ratio[HEADER_TREE_RANKED];
+    grid_rank(g, grid_cell(g, m->shapes[shape].dims), ranked, ratio);
+    for (size_t k = 0; k < HEADER_TREE_RANKED && ranked[k] != SIZE_MAX; k++)
+        if (costs_runs(m, shape, ranked[k]))
+            return ranked[k];
+    return SIZE_MAX;
+}
