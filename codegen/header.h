@@ -27,12 +27,23 @@ typedef struct header_leaf {
     float expected_regret[HEADER_TREE_RANKED];
 } header_leaf;
 
+/* Instead of nodes: boxes in the space of logarithms, each with its leaf. Finer than a tree, and asked at once. Cells are
+ * those of kw_grid_cell, codegen/runtime/tree.h. */
+#define HEADER_GRID_CELLS 65536
+typedef struct header_grid {
+    int shift;                    /* a cell is 2^shift 256ths of an octave wide; 4 to 12 */
+    int32_t first[TASK_MAX_DIMS]; /* number of each key dim's first cell */
+    int32_t n[TASK_MAX_DIMS];     /* cells of each key dim, at most HEADER_GRID_CELLS in all; else ignored */
+    uint16_t *leaf;               /* of each cell; the last key dim's neighbours stand side by side */
+} header_grid;
+
 typedef struct header_tree {
     header_node *nodes; /* the first is the root; none: leaf 0 serves all */
     size_t n_nodes;
     header_leaf *leaves;
-    size_t n_leaves;                                 /* n_nodes + 1, at most HEADER_TREE_LEAVES */
+    size_t n_leaves;                                 /* n_nodes + 1, at most HEADER_TREE_LEAVES; of a grid 65,535 */
     int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS]; /* it is asked only for shapes with each key dim within these */
+    header_grid *grid;                               /* NULL: nodes; else there are no nodes */
 } header_tree;
 
 typedef struct header_device {

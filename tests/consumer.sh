@@ -141,7 +141,7 @@ refuses() { # WHAT TEXT FILE OPTION...
 }
 printf '#include "kw_gemm.h"\n#include "clash_gemm.h"\n' >"$work/clash.c"
 refuses "two headers with the same names" "another --prefix" "$work/clash.c"
-sed 's/KW_SHARED_VERSION \(!= \)*2$/KW_SHARED_VERSION \13/' "$work/kw_saxpy.h" >"$work/newer_saxpy.h"
+sed 's/KW_SHARED_VERSION \(!= \)*[0-9]*$/KW_SHARED_VERSION \1999/' "$work/kw_saxpy.h" >"$work/newer_saxpy.h"
 printf '#include "kw_gemm.h"\n#include "newer_saxpy.h"\n' >"$work/newer.c"
 refuses "shared parts of two versions" "emit them with the same Kernwright" "$work/newer.c"
 rm -f "$work/newer_saxpy.h"

@@ -30,6 +30,7 @@ struct tree {
     size_t n_leaves;
     double mean_weight; /* of a shape */
     int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS];
+    grid_leaves grid; /* without nodes and leaves of its own; grid NULL: none */
 };
 
 typedef struct sample {
@@ -218,7 +219,7 @@ static void shrink(tree *t, size_t at, double prior, const double *parent)
 
 /* ---- the reach ---- */
 
-static void find_bounds(tree *t, const sample *samples, size_t n)
+static void find_bounds(tree *t, const sample *samples, size_t n, int64_t reach)
 {
     for (size_t d = 0; d < t->m->task->n_dims; d++) {
         int64_t low = INT64_MAX, high = 0;
@@ -227,8 +228,8 @@ static void find_bounds(tree *t, const sample *samples, size_t n)
             low = x < low ? x : low;
             high = x > high ? x : high;
         }
-        t->low[d] = low == INT64_MAX ? 0 : (low + TREE_REACH - 1) / TREE_REACH;
-        t->high[d] = high > INT64_MAX / TREE_REACH ? INT64_MAX : high * TREE_REACH;
+        t->low[d] = low == INT64_MAX ? 0 : (low + reach - 1) / reach;
+        t->high[d] = high > INT64_MAX / reach ? INT64_MAX : high * reach;
     }
 }
 
@@ -258,7 +259,7 @@ tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p
             t->mean_weight += m->shapes[i].weight;
         }
     t->mean_weight /= n > 0 ? (double)n : 1;
-    find_bounds(t, g.samples, n);
+    find_bounds(t, g.samples, n, TREE_REACH);
     grow(&g, add_node(&g, 0, n), 0, n, 0);
     t->leaves = mem_calloc(t->n_nodes, sizeof *t->leaves);
     free(g.samples);
@@ -284,6 +285,19 @@ tree *tree_fit(const cost_table *m, const shape_features *f, const portfolio *p,
     return t;
 }
 
+tree *tree_of_grid(const cost_table *m, const shape_features *f, const portfolio *p, grid_leaves *leaves)
+{
+    tree *t = mem_calloc(1, sizeof *t);
+    *t = (tree){.m = m, .f = f, .p = *p, .n_leaves = leaves->n, .grid = *leaves};
+    sample *all = mem_calloc(m->n_shapes + 1, sizeof *all);
+    for (size_t i = 0; i < m->n_shapes; i++)
+        all[i].shape = i;
+    find_bounds(t, all, m->n_shapes, TREE_REACH * COSTMODEL_REACH);
+    free(all);
+    *leaves = (grid_leaves){0};
+    return t;
+}
+
 void tree_free(tree *t)
 {
     if (!t)
@@ -294,6 +308,7 @@ void tree_free(tree *t)
     }
     free(t->nodes);
     free(t->leaves);
+    grid_leaves_clear(&t->grid);
     free(t);
 }
 
@@ -301,6 +316,8 @@ size_t tree_leaf(const tree *t, const int64_t *dims)
 {
     int32_t values[FEATURES_MAX];
     size_t at = 0;
+    if (t->grid.grid)
+        return grid_leaf_of(&t->grid, t->m->task, dims);
     features_compute(t->f, dims, values);
     while (t->nodes[at].feature >= 0)
         at = t->nodes[at].next[values[t->nodes[at].feature] > t->nodes[at].at_most];
@@ -312,7 +329,7 @@ size_t tree_leaves(const tree *t)
     return t->n_leaves;
 }
 
-/* The member that a leaf puts at this place, from 0; of equals the first. */
+/* The member that a leaf of nodes puts at this place, from 0; of equals the first. */
 static size_t ranked(const tree *t, size_t leaf, size_t place)
 {
     const double *mean = t->nodes[t->leaves[leaf]].mean;
@@ -333,6 +350,8 @@ size_t tree_variant(const tree *t, const int64_t *dims, size_t place)
             return SIZE_MAX;
     if (place >= t->p.n || place >= HEADER_TREE_RANKED)
         return SIZE_MAX;
+    if (t->grid.grid)
+        return t->grid.items[tree_leaf(t, dims)].ranked[place];
     return t->p.variants[ranked(t, tree_leaf(t, dims), place)];
 }
 
@@ -340,9 +359,9 @@ double tree_ratio(const tree *t, size_t shape)
 {
     const size_t leaf = tree_leaf(t, t->m->shapes[shape].dims);
     for (size_t place = 0; place < t->p.n && place < HEADER_TREE_RANKED; place++) {
-        const size_t k = ranked(t, leaf, place);
-        if (costs_runs(t->m, shape, t->p.variants[k]))
-            return ratio_of(t, shape, k);
+        const size_t v = t->grid.grid ? t->grid.items[leaf].ranked[place] : t->p.variants[ranked(t, leaf, place)];
+        if (v != SIZE_MAX && costs_runs(t->m, shape, v))
+            return t->m->ratio[shape * t->m->n_variants + v];
     }
     return COSTS_MAX_RATIO;
 }
@@ -363,6 +382,25 @@ static void export_leaf(const tree *t, size_t i, double regret, header_leaf *out
     }
 }
 
+/* What is expected of the first that runs, and of the others in proportion. */
+static void export_grid(const tree *t, const double *leaf_regret, header_tree *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->m->task->n_dims; i++)
+        n = t->m->task->dims[i].is_key ? (n > 0 ? n : 1) * (size_t)t->grid.grid->n[i] : n;
+    out->grid = mem_calloc(1, sizeof *out->grid);
+    *out->grid = *t->grid.grid;
+    out->grid->leaf = mem_calloc(n, sizeof *out->grid->leaf);
+    memcpy(out->grid->leaf, t->grid.grid->leaf, n * sizeof *out->grid->leaf);
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++) {
+            const grid_leaf *x = &t->grid.items[i];
+            const bool is_there = x->ranked[k] != SIZE_MAX;
+            out->leaves[i].variants[k] = is_there ? (int)x->ranked[k] : -1;
+            out->leaves[i].expected_regret[k] = is_there ? (float)(leaf_regret[i] * fmax(1, x->ratio[k])) : 0;
+        }
+}
+
 void tree_export(const tree *t, const double *leaf_regret, header_tree *out)
 {
     int *number = mem_calloc(t->n_nodes + 1, sizeof *number);
@@ -374,7 +412,8 @@ void tree_export(const tree *t, const double *leaf_regret, header_tree *out)
     out->leaves = mem_calloc(t->n_leaves + 1, sizeof *out->leaves);
     /* Parents stand before their children; what was pruned is reached by nobody. */
     bool *reached = mem_calloc(t->n_nodes + 1, sizeof *reached);
-    reached[0] = true;
+    if (t->n_nodes > 0)
+        reached[0] = true;
     for (size_t i = 0; i < t->n_nodes; i++) {
         if (!reached[i] || t->nodes[i].feature < 0)
             continue;
@@ -394,7 +433,9 @@ void tree_export(const tree *t, const double *leaf_regret, header_tree *out)
         }
     }
     out->n_nodes = n;
-    for (size_t i = 0; i < t->n_leaves; i++)
+    if (t->grid.grid)
+        export_grid(t, leaf_regret, out);
+    for (size_t i = 0; i < t->n_leaves && !t->grid.grid; i++)
         export_leaf(t, i, leaf_regret[i], &out->leaves[i]);
     memcpy(out->low, t->low, sizeof out->low);
     memcpy(out->high, t->high, sizeof out->high);

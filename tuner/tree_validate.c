@@ -28,7 +28,7 @@ static size_t *shuffled(size_t n)
     return order;
 }
 
-/* With a model noise is no longer in the data, and a tree may be as fine as a header takes. */
+/* With a model noise is no longer in the data, and a tree, where there is no grid, may be as fine as a header takes. */
 static const tree_settings model_settings = {.leaf_price = 0.015, .prior = 0.25, .by_model = true};
 
 /* The ratios of the shapes that are left out, for all settings; prices go up, since a tree can only lose leaves. */
@@ -44,6 +44,18 @@ static void measured_fold(const cost_table *m, const shape_features *f, const po
                     ratios[(a * N_PRIORS + b) * m->n_shapes + i] = tree_ratio(t, i);
         }
     tree_free(t);
+}
+
+/* The same of a grid; of a single cell for each, not of all. */
+static void grid_fold(const cost_table *m, const portfolio *p, shape_grid *g, const bool *used, double *ratios)
+{
+    grid_fit(g, p, used);
+    for (size_t i = 0; i < m->n_shapes; i++) {
+        if (used[i])
+            continue;
+        const size_t v = grid_choice(g, m, i);
+        ratios[i] = v == SIZE_MAX ? COSTS_MAX_RATIO : m->ratio[i * m->n_variants + v];
+    }
 }
 
 /* The same of a tree that is fitted to the shapes that the model draws, too. */
@@ -131,18 +143,22 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios), *by_model = mem_calloc(n, sizeof *by_model);
     bool *used = mem_calloc(n, sizeof *used);
     size_t *order = shuffled(n);
+    shape_grid *g = c ? grid_new(c) : NULL;
     for (size_t fold = 0; fold < out->folds; fold++) {
         portfolio p;
         for (size_t i = 0; i < n; i++)
             used[order[i]] = i % out->folds != fold;
         portfolio_choose(m, k, used, &p);
         measured_fold(m, f, &p, used, ratios);
-        if (c)
+        if (g)
+            grid_fold(m, &p, g, used, by_model);
+        else if (c)
             model_fold(m, f, &p, c, used, by_model);
     }
     choose_settings(m, ratios, out);
     if (c)
         consider_model(m, by_model, out);
+    grid_free(g);
     free(order);
     free(used);
     free(ratios);
@@ -154,6 +170,14 @@ tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmo
 {
     tree_cross_validate(m, f, k, c, out);
     portfolio_choose(m, k, NULL, p);
+    shape_grid *g = out->settings.by_model ? grid_new(c) : NULL;
+    if (g) {
+        grid_leaves leaves;
+        grid_fit(g, p, NULL);
+        grid_settle(g, &leaves);
+        grid_free(g);
+        return tree_of_grid(m, f, p, &leaves);
+    }
     if (out->settings.by_model)
         costmodel_fill(c, p, NULL);
     return tree_fit(out->settings.by_model ? costmodel_dense(c) : m, f, p, NULL, out->settings);
