@@ -9,7 +9,10 @@ typedef struct field {
     const char *words; /* what so many are */
 } field;
 
-#define FIELD(name, words) {#name, offsetof(artefact, name), words}
+#define FIELD(name, words) \
+    { \
+#name, offsetof(artefact, name), words \
+    }
 static const field fields[] = {
     FIELD(instructions, "instructions"),
     FIELD(global_loads, "elements loaded from global memory"),

@@ -35,8 +35,8 @@ typedef struct prompt {
 
 /* Takes over `text` (NULL or "": no part). */
 void prompt_add(prompt *p, const char *title, char *text, int importance, bool shorten);
-/* Within `room` bytes, as far as the parts that must be there allow. Appends to `out`; a line for each part that was cut
- * or left out to `left_out` (may be NULL). */
+/* Within `room` bytes, as far as the parts that must be there allow. Appends to `out`; a line for each part that was
+ * cut or left out to `left_out` (may be NULL). */
 void prompt_print(const prompt *p, size_t room, strb *out, strb *left_out);
 void prompt_clear(prompt *p);
 

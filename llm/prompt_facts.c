@@ -68,8 +68,8 @@ static bool has_part(const char *text, const char *part)
 /* What the driver's compiler understands beyond the standard. */
 static void add_language(const device_info *d, strb *s)
 {
-    const bool nvidia = has_part(d->platform, "NVIDIA"), groups = has_part(d->extensions, "cl_khr_subgroup") ||
-                                                                   has_part(d->extensions, "cl_intel_subgroup");
+    const bool nvidia = has_part(d->platform, "NVIDIA"),
+               groups = has_part(d->extensions, "cl_khr_subgroup") || has_part(d->extensions, "cl_intel_subgroup");
     strb_printf(s, "- language: OpenCL C 1.2; driver: %s %s, %s\n", d->platform, d->driver, d->api);
     strb_printf(s, "- extensions that it names: %s\n", d->extensions[0] ? d->extensions : "none that matter here");
     if (groups)
@@ -79,16 +79,16 @@ static void add_language(const device_info *d, strb *s)
         strb_add(s, "- sub-group built-ins (`sub_group_reduce_add` and the like): none; they do not compile\n");
     if (!nvidia)
         return;
-    strb_add(s,
-             "- inline PTX: yes. GCC's syntax, `asm volatile(\"...\" : outputs : inputs : \"memory\")`, with \"f\" for "
-             "float, \"r\" for 32-bit integers, \"l\" for 64-bit integers and generic or global pointers. Shuffles "
-             "within the 32 work-items of a warp (consecutive local ids), for example\n"
-             "  `asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=f\"(y) : \"f\"(x), "
-             "\"r\"(16));`,\n"
-             "  stand in for sub-group built-ins; `cp.async`, `ld.global.v4.f32`, `mma.sync` and cache hints work too. "
-             "All 32 work-items must reach a `.sync`. A pointer to local memory is converted with `cvta.to.shared.u64`\n"
-             "- `#pragma unroll` works; float4 accesses become 128-bit ones where the address is a multiple of 16 "
-             "bytes\n");
+    strb_add(
+        s, "- inline PTX: yes. GCC's syntax, `asm volatile(\"...\" : outputs : inputs : \"memory\")`, with \"f\" for "
+           "float, \"r\" for 32-bit integers, \"l\" for 64-bit integers and generic or global pointers. Shuffles "
+           "within the 32 work-items of a warp (consecutive local ids), for example\n"
+           "  `asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=f\"(y) : \"f\"(x), "
+           "\"r\"(16));`,\n"
+           "  stand in for sub-group built-ins; `cp.async`, `ld.global.v4.f32`, `mma.sync` and cache hints work too. "
+           "All 32 work-items must reach a `.sync`. A pointer to local memory is converted with `cvta.to.shared.u64`\n"
+           "- `#pragma unroll` works; float4 accesses become 128-bit ones where the address is a multiple of 16 "
+           "bytes\n");
 }
 
 static void add_probe(const probe_figures *f, strb *s)
@@ -111,7 +111,10 @@ char *prompt_device_text(const prompt_context *c)
     const device_info *d = c->device;
     const device_limits *l = &d->limits;
     strb_printf(&s, "- name: %s, a %s; key %s\n", c->device_name ? c->device_name : d->name,
-                l->is_gpu ? "GPU" : l->is_cpu ? "CPU" : "device", d->key);
+                l->is_gpu   ? "GPU"
+                : l->is_cpu ? "CPU"
+                            : "device",
+                d->key);
     strb_printf(&s, "- compute units: %lld; work-items that run in step: %lld\n", (long long)l->compute_units,
                 (long long)l->preferred_multiple);
     strb_printf(&s, "- work-group size: at most %lld\n- local memory: %lld bytes for a work-group\n",

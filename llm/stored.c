@@ -25,8 +25,8 @@ typedef struct collection {
 void stored_kernels_free(stored_kernel *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char *texts[] = {list[i].task,   list[i].types,      list[i].device,     list[i].mode, list[i].template_name,
-                         list[i].config, list[i].why_source, list[i].why_program};
+        char *texts[] = {list[i].task,          list[i].types,  list[i].device,     list[i].mode,
+                         list[i].template_name, list[i].config, list[i].why_source, list[i].why_program};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
     }

@@ -19,9 +19,9 @@ typedef struct stored_kernel {
     char *template_name, *config;       /* JSON */
     char source_hash[HASH_HEX_SIZE];
     size_t n_shapes;
-    double share;       /* best time of its group over its own: geometric mean over the shapes it was measured on; <= 1 */
-    bool has_source;    /* its text is in the store, and its task is known */
-    bool has_program;   /* the compiler's program was counted */
+    double share;     /* best time of its group over its own: geometric mean over the shapes it was measured on; <= 1 */
+    bool has_source;  /* its text is in the store, and its task is known */
+    bool has_program; /* the compiler's program was counted */
     behaviour source, program;
     char *why_source, *why_program; /* as of behaviour_of_*; NULL where there is none */
     artefact made;

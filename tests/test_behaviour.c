@@ -60,10 +60,10 @@ static void assembler(void **state)
 {
     (void)state;
     expect_source("asm volatile(\"shfl.sync.bfly.b32 %0, %1, 16, 0x1f, -1;\" : \"=f\"(y) : \"f\"(x));\n", 1, 0, 0, 2);
-    expect_source("__asm__ volatile(\"{ .reg .b32 t;\\n\"\n  \"ld.global.v4.f32 {%0,%1,%2,%3}, [%4]; }\" : : );\n", 1, 1, 1,
-                  0);
-    expect_source("__local float t[64];\nasm(\"cp.async.cg.shared.global [%0], [%1], 16;\" :: );\nbarrier(1);\n", 1, 3, 0,
-                  1);
+    expect_source("__asm__ volatile(\"{ .reg .b32 t;\\n\"\n  \"ld.global.v4.f32 {%0,%1,%2,%3}, [%4]; }\" : : );\n", 1,
+                  1, 1, 0);
+    expect_source("__local float t[64];\nasm(\"cp.async.cg.shared.global [%0], [%1], 16;\" :: );\nbarrier(1);\n", 1, 3,
+                  0, 1);
     expect_source("asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ...\");\n", 1, 0, 3, 0);
 }
 
@@ -76,7 +76,8 @@ static void not_fooled(void **state)
     expect_source("#if 0\natomic_add(p, 1);\n#else\nbarrier(0);\n#endif\n", 1, 0, 0, 1);
     expect_source("const char *s = \"atomic_add barrier\";\n", 1, 0, 0, 0);
     expect_source("const char *s = \"shfl.sync bar.sync\";\n", 1, 0, 0, 0);
-    expect_source("/* shfl.sync */\nasm volatile(\"mov.u32 %0, %1;\" : \"=r\"(a) : \"r\"(b)); // mma.sync\n", 1, 0, 0, 0);
+    expect_source("/* shfl.sync */\nasm volatile(\"mov.u32 %0, %1;\" : \"=r\"(a) : \"r\"(b)); // mma.sync\n", 1, 0, 0,
+                  0);
     expect_source("in = *(__global const float *)(x + (row + 4) * C + column);\n", 1, 0, 0, 0);
     expect_source("y = a * *(__global const float *)(x + row * C) + b;\n", 1, 0, 1, 0);
     expect_source("/* never closed atomic_add", 1, 0, 0, 0);
@@ -251,9 +252,15 @@ static void not_ptx(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources),    cmocka_unit_test(not_fooled), cmocka_unit_test(assembler), cmocka_unit_test(ptx),
-        cmocka_unit_test(ptx_levels), cmocka_unit_test(not_ptx),
-        cmocka_unit_test(ptx_of_exponentials), cmocka_unit_test(as_json), cmocka_unit_test(library_agrees),
+        cmocka_unit_test(sources),
+        cmocka_unit_test(not_fooled),
+        cmocka_unit_test(assembler),
+        cmocka_unit_test(ptx),
+        cmocka_unit_test(ptx_levels),
+        cmocka_unit_test(not_ptx),
+        cmocka_unit_test(ptx_of_exponentials),
+        cmocka_unit_test(as_json),
+        cmocka_unit_test(library_agrees),
     };
     return cmocka_run_group_tests_name("behaviour", tests, NULL, NULL);
 }
