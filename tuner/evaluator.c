@@ -11,6 +11,7 @@
 
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
+#define TICK_MS 100
 
 #define DEVICE_TRACK 1000 /* in a trace, behind those of the workers */
 
@@ -35,6 +36,8 @@ struct evaluator {
     candidate *on_timing;
     queue again;      /* out of memory while compiling: once more, with nothing beside it */
     candidate *alone; /* the one of them at work */
+    void (*tick)(void *cookie); /* NULL: none */
+    void *tick_cookie;
     evaluator_rates rates;
     bool is_fresh; /* nothing was pending, and the timing worker has not got anything since */
     size_t pending;
@@ -497,6 +500,22 @@ candidate *evaluator_next(evaluator *e, kw_error *err)
     return evaluator_next_within(e, -1, err);
 }
 
+void evaluator_set_tick(evaluator *e, void (*tick)(void *cookie), void *cookie)
+{
+    e->tick = tick;
+    e->tick_cookie = cookie;
+}
+
+/* As pool_poll; for a short while only if there is something else to do. */
+static kw_code wait_for_workers(evaluator *e, int64_t left_ms, kw_error *err)
+{
+    if (!e->tick)
+        return pool_poll(e->pool, left_ms, err);
+    kw_code over = pool_poll(e->pool, left_ms < 0 || left_ms > TICK_MS ? TICK_MS : left_ms, err);
+    e->tick(e->tick_cookie);
+    return over;
+}
+
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err)
 {
     kw_error_clear(err);
@@ -515,7 +534,7 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
         int64_t left_ms = timeout_ms < 0 ? -1 : (end_ns - clock_now_ns() + 999999) / 1000000;
         if (timeout_ms >= 0 && left_ms <= 0)
             return NULL;
-        over = pool_poll(e->pool, left_ms, err);
+        over = wait_for_workers(e, left_ms, err);
     }
     return NULL;
 }
