@@ -119,6 +119,7 @@ static void ask(run *r, uint64_t ordinal)
 {
     asked *a = &r->asked[ordinal - 1];
     a->choice = steer_choose(r->steer, r->archive, ordinal);
+    steer_out(r->steer, &a->choice, ordinal);
     a->meta = r->arm->meta ? meta_choose(r->meta, ordinal) : 0;
     const elite *parent = archive_cell(r->archive, a->choice.parent_cell);
     a->parent = r->made[ordinal_of(&parent->best)];
@@ -162,6 +163,7 @@ static void take(run *r, uint64_t ordinal)
 {
     const asked *a = &r->asked[ordinal - 1];
     double failed;
+    steer_done(r->steer, ordinal);
     bool right = model_answer(r->l, &r->o->model, &a->parent, a->choice.target_cell, a->inspirations, a->n_inspirations,
                               r->quality[a->meta], ordinal, &r->made[ordinal], &failed);
     transition t = {.from = a->choice.parent_cell,

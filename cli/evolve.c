@@ -18,7 +18,8 @@ typedef struct evolve_cli {
         *config, *temperature, *operators, *max_cost, *stop;
     option_list templates;
     int64_t budget, in_flight, repairs, seed, max_tokens, max_prompt, max_reply, compile_workers, compile_s, run_s;
-    bool json, warm, no_probe, report;
+    const char *rungs;
+    bool json, warm, no_probe, leave, report;
 } evolve_cli;
 
 static void on_progress(const evolve_progress *p, void *cookie)
@@ -29,8 +30,7 @@ static void on_progress(const evolve_progress *p, void *cookie)
     const int64_t tokens = (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
     log_live("%llu of %llu asked, %zu out, %zu waiting, %zu cells, best %.3f, %lld tokens  %s",
              (unsigned long long)p->asked, (unsigned long long)p->budget, p->in_flight, p->waiting,
-             archive_occupied(p->archive), best ? best->best.fitness : 0.0,
-             (long long)tokens, p->last);
+             archive_occupied(p->archive), best ? best->best.fitness : 0.0, (long long)tokens, p->last);
 }
 
 static void print_text(const evolve_result *r)
@@ -73,6 +73,7 @@ static void print_json(const evolve_result *r)
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
+    json_set_int(j, "waiting", (int64_t)r->waiting);
     json_set_string(j, "why", r->why);
     json_set_number(j, "base_fitness", r->base_fitness);
     if (r->best_text) {
@@ -119,6 +120,22 @@ static kw_code read_without(const char *list, evolve_task_options *o, kw_error *
     return KW_OK;
 }
 
+/* --rungs 4,12,32 */
+static kw_code read_rungs(const char *text, uint64_t rungs[3], kw_error *err)
+{
+    const char *at = text;
+    for (int i = 0; text && i < 3; i++) {
+        char *end;
+        unsigned long long n = *at >= '0' && *at <= '9' ? strtoull(at, &end, 10) : 0;
+        if (n == 0 || n > 100000 || *end != (i < 2 ? ',' : 0) || (i > 0 && n < rungs[i - 1]))
+            return kw_error_set(err, KW_BAD_INPUT,
+                                "--rungs %s: three numbers from 1 on that do not fall, as in 4,12,32", text);
+        rungs[i] = n;
+        at = end + 1;
+    }
+    return KW_OK;
+}
+
 static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error *err)
 {
     *o = (evolve_task_options){.llm = c->llm,
@@ -129,6 +146,7 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
                                .max_reply_tokens = c->max_reply,
                                .budget = (uint64_t)c->budget,
                                .in_flight = (size_t)c->in_flight,
+                               .leave_when_waiting = c->leave,
                                .repairs = c->repairs,
                                .archive = true,
                                .gradient = true,
@@ -159,6 +177,8 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
         code = read_number("--max-cost", c->max_cost, 0, &o->max_cost, err);
     if (code == KW_OK)
         code = read_number("--stop", c->stop, 0, &o->stop_fitness, err);
+    if (code == KW_OK)
+        code = read_rungs(c->rungs, o->rungs, err);
     if (code == KW_OK && o->operators > 1)
         code = kw_error_set(err, KW_BAD_INPUT, "--operators %s: a share, 0 to 1", c->operators);
     return code;
@@ -207,6 +227,8 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
             c->json ? print_json(&r) : print_text(&r);
         if (code == KW_OK)
             code = write_best(c, &r, err);
+        if (code == KW_OK && r.abandoned)
+            code = kw_error_set(err, KW_FAILED, "ended before its budget was used: %s", r.why);
         evolve_result_clear(&r);
     }
     free(seeds);
@@ -221,6 +243,10 @@ int cli_evolve(int argc, char **argv)
         {"--llm", OPTION_TEXT, &c.llm, "SPEC", "who writes templates; see below"},
         {"--budget", OPTION_LIMIT, &c.budget, "N", "candidates to ask for; default 24, replay: all that were recorded"},
         {"--in-flight", OPTION_LIMIT, &c.in_flight, "N", "requests at a time; default 4"},
+        {"--leave-when-waiting", OPTION_FLAG, &c.leave, NULL,
+         "with folder: write a batch of prompts and end (status 0); the same command goes on with the replies"},
+        {"--rungs", OPTION_TEXT, &c.rungs, "A,B,C",
+         "configurations of a shape for any, a promising and an excellent candidate; default 4,12,32"},
         {"--repairs", OPTION_COUNT, &c.repairs, "N", "how often an error is sent back for one candidate; default 1"},
         {"--record", OPTION_TEXT, &c.record, "DIR",
          "keep exchanges, candidates and journal; a run that was stopped goes on"},

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 #include "cli/importance.h"
+#include "cli/kinds.h"
 #include "cli/options.h"
 #include "cli/table.h"
 
@@ -15,7 +16,7 @@
 
 typedef struct results_cli {
     const char *store, *task, *out;
-    bool json, failed, all, samples, importance;
+    bool json, failed, all, samples, importance, archive, behaviour;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
@@ -311,6 +312,19 @@ static kw_code merge_text(const results_cli *c, const option_list *files, kw_err
     return code;
 }
 
+static kw_code show_some_way(const results_cli *c, kw_error *err)
+{
+    if (c->failed + c->importance + c->archive + c->behaviour > 1)
+        return kw_error_set(err, KW_BAD_INPUT, "give one of --failed, --importance, --archive and --behaviour");
+    if (c->importance)
+        return cli_show_importance(c->store, c->task, c->json, err);
+    if (c->archive)
+        return cli_show_archive(c->store, c->task, c->json, err);
+    if (c->behaviour)
+        return cli_show_behaviour(c->store, c->task, c->json, err);
+    return show(c, err);
+}
+
 static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_error *err)
 {
     option_list files = *args;
@@ -325,10 +339,8 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
     if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
-    if (c->importance && strcmp(verb, "show") == 0 && c->failed)
-        return kw_error_set(err, KW_BAD_INPUT, "give either --failed or --importance, not both");
     if (strcmp(verb, "show") == 0)
-        return c->importance ? cli_show_importance(c->store, c->task, c->json, err) : show(c, err);
+        return show_some_way(c, err);
     if (strcmp(verb, "export") == 0)
         return export_text(c, err);
     if (strcmp(verb, "import") == 0)
@@ -353,6 +365,8 @@ int cli_results(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "show: one JSON line per measurement"},
         {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
         {"--importance", OPTION_FLAG, &c.importance, NULL, "show: which parameters decide the time, for each template"},
+        {"--archive", OPTION_FLAG, &c.archive, NULL, "show: the best of every kind of kernel"},
+        {"--behaviour", OPTION_FLAG, &c.behaviour, NULL, "show: kinds by source and by the compiled program (NVIDIA)"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},

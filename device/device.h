@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/strb.h"
 #include "codegen/limits.h" /* brings dtype along */
+#include "device/artefact.h"
 #include "device/device_key.h"
 
 #include <stdbool.h>
@@ -25,6 +26,7 @@ typedef struct device_info {
     char platform[128];    /* "NVIDIA CUDA", "Portable Computing Language" */
     char driver[128];      /* driver version */
     char api[64];          /* "OpenCL 3.0 CUDA", "fake" */
+    char extensions[512];  /* of the language, those that a kernel may make use of; blanks between; "" if none */
     char pci[16];          /* "0000:3b:00.0"; "" if the driver does not say: the same hardware may be listed twice */
     int64_t timer_resolution_ns; /* of events, as the driver claims */
     bool builds_at_launch; /* the compiler runs again at the first launch of each local size (PoCL): book that launch as
@@ -94,6 +96,7 @@ typedef struct device_build_info {
     int64_t spill_bytes; /* -1 unknown */
     int64_t local_bytes; /* static local memory of the largest kernel; -1 unknown */
     int64_t max_group;   /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+    artefact artefact;   /* what the program consists of, where its binary can be read: NVIDIA's is PTX */
     bool from_cache;     /* nothing was compiled: log and figures are those of the build that made the entry */
 } device_build_info;
 void device_build_info_clear(device_build_info *b);

@@ -154,6 +154,8 @@ void opencl_binary_key(const device *d, const char *source, const char *options,
 opencl_program *opencl_binary_find(device *d, const char *key, const char *options, const char *const *kernels,
                                    size_t n_kernels, device_build_info *info);
 void opencl_binary_keep(device *d, const opencl_program *p);
+/* Counts of the program's binary, where that is text that can be read; else `known` is false. */
+void opencl_count_binary(const opencl_program *p, artefact *out);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */
 

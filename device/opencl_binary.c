@@ -157,6 +157,15 @@ static bool take_facts(const opencl_cache_entry *e, opencl_program *p, device_bu
     return good;
 }
 
+/* ---- what it consists of ---- */
+
+static void count_text(const char *text, size_t length, artefact *out)
+{
+    memset(out, 0, sizeof *out);
+    if (length > 0 && artefact_is_ptx(text, length))
+        artefact_count_ptx(text, length, out);
+}
+
 /* ---- from the cache ---- */
 
 static cl_int create(const opencl *o, const opencl_cache_entry *e, const char *options, cl_program *out)
@@ -184,6 +193,7 @@ opencl_program *opencl_binary_find(device *d, const char *key, const char *optio
     bool good = create(o, &e, options, &p->program) == CL_SUCCESS &&
                 opencl_make_kernels(d, p, kernels, n_kernels, info, &ignored) == KW_OK && take_facts(&e, p, info);
     if (good) {
+        count_text(e.binary.data, e.binary.length, &info->artefact);
         strb_add_n(&info->log, e.log.data, e.log.length);
     } else {
         log_debug("the driver does not take back a program from the cache: it is compiled again");
@@ -214,6 +224,15 @@ static bool read_binary(const opencl_program *p, strb *out)
         strb_add_n(out, (const char *)bytes, size);
     free(bytes);
     return good;
+}
+
+void opencl_count_binary(const opencl_program *p, artefact *out)
+{
+    strb binary = STRB_INIT;
+    memset(out, 0, sizeof *out);
+    if (read_binary(p, &binary))
+        count_text(binary.data, binary.length, out);
+    strb_clear(&binary);
 }
 
 void opencl_binary_keep(device *d, const opencl_program *p)

@@ -232,7 +232,8 @@ static kw_code open_device(opened *p, kw_error *err)
                             .fallback = o->fallback,
                             .probe = p->has_probe ? &p->probe.figures : NULL,
                             .cold = o->cold,
-                            .seed = o->seed};
+                            .seed = o->seed,
+                            .rungs = {o->rungs[0], o->rungs[1], o->rungs[2]}};
     p->trial = trial_live_new(&t);
     return KW_OK;
 }
@@ -257,7 +258,7 @@ static uint64_t recorded_attempts(const char *folder)
     if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r");
+        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r") && !strstr(names[i], "-s");
         free(names[i]);
     }
     free(names);
@@ -305,6 +306,7 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .trial_state = p->trial,
                               .budget = o->budget ? o->budget : USUAL_BUDGET,
                               .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
+                              .leave_when_waiting = o->leave_when_waiting,
                               .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
                               .archive = o->archive,
                               .gradient = o->gradient,
@@ -336,6 +338,10 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
     kw_code code = KW_OK;
     if (o.recorded && !p.folder)
         code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded needs --llm replay:DIR");
+    if (o.leave_when_waiting && (strncmp(o.llm, "folder:", 7) != 0 || strchr(o.llm, ',')))
+        code =
+            kw_error_set(err, KW_BAD_INPUT,
+                         "--leave-when-waiting needs --llm folder:DIR alone: others answer only while the run waits");
     if (code == KW_OK)
         code = open_journal(&p, err);
     if (code == KW_OK)

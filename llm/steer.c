@@ -28,11 +28,21 @@ typedef struct rules {
 static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15},
                                                {.sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true}};
 
+/* Weight of a move for every attempt that is out on the same one from the same cell. */
+static const double ALREADY_OUT = 0.25;
+
+typedef struct errand {
+    int parent, target;
+    uint64_t ordinal;
+} errand;
+
 struct steer {
     steer_options o;
     const rules *rules;
     transition *all;
     size_t n, capacity;
+    errand *out; /* asked for, not ended */
+    size_t n_out, out_capacity;
 };
 
 steer *steer_new(const steer_options *o)
@@ -48,6 +58,7 @@ void steer_free(steer *s)
     if (!s)
         return;
     free(s->all);
+    free(s->out);
     free(s);
 }
 
@@ -63,6 +74,31 @@ static int level_of(int cell, int d)
 {
     static const int place[BEHAVIOUR_DIMS] = {BEHAVIOUR_LEVELS * BEHAVIOUR_LEVELS, BEHAVIOUR_LEVELS, 1};
     return cell / place[d] % BEHAVIOUR_LEVELS;
+}
+
+void steer_out(steer *s, const steer_choice *c, uint64_t ordinal)
+{
+    s->out = mem_grow(s->out, &s->out_capacity, s->n_out + 1, sizeof *s->out);
+    s->out[s->n_out++] = (errand){.parent = c->parent_cell, .target = c->target_cell, .ordinal = ordinal};
+}
+
+void steer_done(steer *s, uint64_t ordinal)
+{
+    for (size_t i = 0; i < s->n_out; i++) {
+        if (s->out[i].ordinal == ordinal) {
+            s->out[i] = s->out[--s->n_out];
+            return;
+        }
+    }
+}
+
+/* What attempts that are out leave of a target's weight. */
+static double share_left(const steer *s, int parent, int target)
+{
+    double share = 1;
+    for (size_t i = 0; i < s->n_out; i++)
+        share *= s->out[i].parent == parent && s->out[i].target == target ? ALREADY_OUT : 1;
+    return share;
 }
 
 static int distance(int from, int to)
@@ -245,6 +281,14 @@ static double hit_rate(const steer *s, int d, int step)
     return hit / asked;
 }
 
+/* Tiles in local memory without a barrier, and barriers without local memory. On the way up one brings the other along;
+ * on the way down there is no such kernel to ask for. */
+static bool contradicts(const behaviour *b)
+{
+    const int memory = b->level[BEHAVIOUR_MEMORY], parallelism = b->level[BEHAVIOUR_PARALLELISM];
+    return (memory >= 2 && parallelism == 0) || (memory < 2 && parallelism == 1);
+}
+
 static int move_of(int d, int step)
 {
     return 1 + 2 * d + (step > 0);
@@ -258,11 +302,15 @@ static void choose_target(const steer *s, const gradients *g, steer_choice *c, d
 {
     double weights[N_MOVES] = {0}, known = g->evidence / (g->evidence + BELIEF);
     behaviour here = behaviour_of_cell(c->parent_cell);
-    weights[STAY] = 1;
+    weights[STAY] = share_left(s, c->parent_cell, c->parent_cell);
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
         for (int step = -1; step <= 1; step += 2) {
             int level = here.level[d] + step;
             if (level < 0 || level >= BEHAVIOUR_LEVELS)
+                continue;
+            behaviour there = here;
+            there.level[d] = level;
+            if (step < 0 && contradicts(&there))
                 continue;
             /* Without evidence more optimisation is the better guess than less. */
             double logit = step > 0 ? 0 : -1.5;
@@ -270,7 +318,8 @@ static void choose_target(const steer *s, const gradients *g, steer_choice *c, d
                 double pull = WEIGHT_FITNESS * g->fitness[d] + WEIGHT_RATE * g->rate[d];
                 logit = (1 - known) * logit + known * 4 * step * pull + 2 * WEIGHT_EXPLORE * step * g->explore[d];
             }
-            weights[move_of(d, step)] = exp(logit) * 2 * hit_rate(s, d, step);
+            weights[move_of(d, step)] =
+                exp(logit) * 2 * hit_rate(s, d, step) * share_left(s, c->parent_cell, behaviour_cell(&there));
         }
     }
     int move = draw(weights, N_MOVES, u);

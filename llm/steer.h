@@ -43,8 +43,12 @@ typedef struct steer steer;
 steer *steer_new(const steer_options *o);
 void steer_free(steer *s);
 void steer_learn(steer *s, const archive *a, const transition *t);
-/* Deterministic in (seed, ordinal, what was learnt). */
+/* Deterministic in (seed, ordinal, what was learnt, what is out). */
 steer_choice steer_choose(steer *s, const archive *a, uint64_t ordinal);
+/* The choice is asked for, until steer_done: a target that others are out for is chosen less, so that the questions
+ * of a batch differ. */
+void steer_out(steer *s, const steer_choice *c, uint64_t ordinal);
+void steer_done(steer *s, uint64_t ordinal);
 
 typedef struct steer_report {
     uint64_t asked, hit, nearer; /* targets asked for; reached; child nearer to the target than its parent */

@@ -384,6 +384,10 @@ static void timing_done(evaluator *e, candidate *c, job_record *r)
         r->registers = c->record.registers >= 0 ? c->record.registers : r->registers;
         r->spill_bytes = c->record.spill_bytes >= 0 ? c->record.spill_bytes : r->spill_bytes;
         r->local_bytes = c->record.local_bytes >= 0 ? c->record.local_bytes : r->local_bytes;
+        if (!r->extra) {
+            r->extra = c->record.extra;
+            c->record.extra = NULL;
+        }
     }
     take_record(&c->record, r);
     finish(e, c);

@@ -112,6 +112,7 @@ typedef struct job_record {
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
     double device_ms;                            /* of these, waiting for the device at work for the candidate */
     int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
+    char *extra;                                 /* facts that have no column, a JSON object; NULL if none */
     size_t cases_passed;
     double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
     probe_figures *probe; /* of JOB_PROBE; else NULL */

@@ -114,6 +114,8 @@ static json *record_to_json(const job_record *r)
     json_set_int(o, "registers", r->registers);
     json_set_int(o, "spill_bytes", r->spill_bytes);
     json_set_int(o, "local_bytes", r->local_bytes);
+    if (r->extra)
+        json_set(o, "extra", json_parse(r->extra, strlen(r->extra), NULL, 1, 1, NULL));
     json_set_int(o, "cases_passed", (int64_t)r->cases_passed);
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
     if (r->probe)
@@ -134,6 +136,7 @@ void job_record_print(int64_t id, const job_record *r, strb *out)
 void job_record_clear(job_record *r)
 {
     free(r->detail);
+    free(r->extra);
     free(r->samples_ns);
     free(r->probe);
     memset(r, 0, sizeof *r);
@@ -235,6 +238,19 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
     return code;
 }
 
+static kw_code read_extra(const json *o, job_record *out, kw_error *err)
+{
+    const json *extra = json_get(o, "extra");
+    if (!extra)
+        return KW_OK;
+    if (json_kind_of(extra) != JSON_OBJECT)
+        return kw_error_set(err, KW_BAD_INPUT, "result: extra is no object");
+    strb text = STRB_INIT;
+    json_print(extra, &text);
+    out->extra = strb_take(&text);
+    return KW_OK;
+}
+
 static kw_code read_probe(const json *o, job_record *out, kw_error *err)
 {
     const json *figures = json_get(o, "probe");
@@ -258,6 +274,8 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_samples(record, &out->record, err);
     if (code == KW_OK)
         code = read_probe(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_extra(record, &out->record, err);
     return code;
 }
 

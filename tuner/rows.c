@@ -143,6 +143,7 @@ measurement rows_make(const rows *r, const variant *v, char *config, const job_r
     m.registers = record->registers;
     m.spill_bytes = record->spill_bytes;
     m.local_bytes = record->local_bytes;
+    m.extra = record->extra;
     m.worst_error = record->worst_error;
     add_limit(r, &m);
     m.device_name = lend(r->device->name);

@@ -19,6 +19,7 @@ typedef struct kept_program {
     char key[HASH_HEX_SIZE];
     device_program *program; /* NULL: a free place */
     int64_t registers, spill_bytes, local_bytes;
+    artefact artefact;
     uint64_t last_used;
 } kept_program;
 

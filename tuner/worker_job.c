@@ -71,6 +71,20 @@ static bool build_failed(run *r, const kw_error *err, const device_build_info *i
     return false;
 }
 
+/* {"artefact": {...}} */
+static void note_artefact(job_record *record, const artefact *a)
+{
+    if (!a->known)
+        return;
+    strb text = STRB_INIT;
+    json *extra = json_new_object();
+    json_set(extra, "artefact", artefact_to_json(a));
+    json_print(extra, &text);
+    json_free(extra);
+    free(record->extra);
+    record->extra = strb_take(&text);
+}
+
 static bool build(run *r)
 {
     const char *names[MAX_KERNELS];
@@ -82,6 +96,7 @@ static bool build(run *r)
         r->record->registers = info.registers;
         r->record->spill_bytes = info.spill_bytes;
         r->record->local_bytes = info.local_bytes;
+        note_artefact(r->record, &info.artefact);
         r->from_cache = info.from_cache;
     } else {
         r->program = NULL;
