@@ -27,8 +27,10 @@ candidate() { # NUMBER MOVE TARGET OUTCOME FITNESS CELL
     candidate 1 'raise memory' 16 ok 1.4 '[1,0,0]'
     candidate 2 'raise compute' 4 wrong 0.4 '[0,1,0]'
     candidate 3 'raise compute' 4 ok 0.9 '[0,1,0]'
-    candidate 4 'raise memory' 16 ok 1.5 '[1,0,1]'
+    candidate 4 'raise memory' 16 ok 1.5 '[1,0,1]' | sed '2s/generate-000004/generate-000004-r1-s1/'
 } >"$work/journal.jsonl"
+kernwright evolve --report --json "$work/journal.jsonl"
+check 'the journal as a report' has "$output" '"compiled_at_once":[3,4],"compiled":[4,4],"right_at_once":[2,4],"right":[3,4],"beat_parent":[2,4],"target_hit":[2,3],"target_hit_of_moves":[2,3]'
 bench --seeds 4 --budget 60 --from "$work/journal.jsonl" --from tests/recorded/evolve-saxpy
 check 'it runs' same "$status" 0
 check 'the last line' has "$(last "$output")" 'evolve: seeds=4 budget=60 cells='
