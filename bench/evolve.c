@@ -1,13 +1,13 @@
 /* What steering is worth: llm/archive, llm/steer and llm/meta drive a scripted model on landscapes whose best is known,
  * each part switched off in turn, on the same seeds.
  *
- *   evolve [--seeds 50] [--first 0] [--budget 600] [--from JOURNAL]... [--landscape NAME]... [--fail S] [--follow S] [--skill S]
- *          [--in-flight 4] [--rules N]
+ *   evolve [--seeds 50] [--first 0] [--budget 600] [--in-flight 4] [--rules N] [--from JOURNAL]...
+ *          [--landscape NAME]... [--fail S] [--follow S] [--skill S]
  *
- * Without --from all journals in tests/recorded are read. Counted are candidates asked for until one has 95% of the best fitness that there is. A run that does not get there
- * counts as the whole budget (a mean restricted to it: differences are then too small rather than too large) and as not
- * reached. Differences are paired by seed: landscape and random numbers of the model are the same. Intervals: 95%,
- * bootstrap over seeds. Last line: "evolve: key=value ...". */
+ * Without --from all journals in tests/recorded are read. Counted are candidates asked for until one has 95% of the
+ * best fitness that there is. A run that does not get there counts as the whole budget (a mean restricted to it: differences
+ * are then too small rather than too large) and as not reached. Differences are paired by seed: landscape and random
+ * numbers of the model are the same. Intervals: 95%, bootstrap over seeds. Last line: "evolve: key=value ...". */
 #include "base/mem.h"
 #include "bench/evolve_landscape.h"
 #include "llm/archive.h"
@@ -263,12 +263,12 @@ static void print_median(const outcome_of_run *r, uint64_t n, uint64_t budget)
 
 static double share_hit(const outcome_of_run *r, uint64_t n)
 {
-    double hit = 0, asked = 0;
+    double hit = 0, targets = 0;
     for (uint64_t i = 0; i < n; i++) {
         hit += (double)r[i].steering.hit;
-        asked += (double)r[i].steering.asked;
+        targets += (double)r[i].steering.asked;
     }
-    return asked > 0 ? hit / asked : NAN;
+    return targets > 0 ? hit / targets : NAN;
 }
 
 /* With less than the first arm, and with more, on how many seeds. */
@@ -293,10 +293,9 @@ static void print_against(const outcome_of_run *r, const outcome_of_run *all, ui
 
 static const char *slug(const char *name)
 {
-    const char *space = strrchr(name, ' ');
-    return strncmp(name, "without ", 8) == 0    ? space + 1
-           : strcmp(name, "archive alone") == 0 ? "archive_alone"
-                                                : "greedy";
+    if (strncmp(name, "without ", 8) == 0)
+        return name + 8;
+    return strcmp(name, "archive alone") == 0 ? "archive_alone" : "greedy";
 }
 
 /* A run without a right candidate, or whose plain kernel is as good as the best that its landscape has, is left out.
@@ -439,29 +438,29 @@ static void read_options(int argc, char **argv, options *o)
 {
     bool some = false;
     for (int i = 1; i < argc; i += 2) {
-        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!value)
+        const char *name = argv[i], *text = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!text)
             usage("an option without its value");
         if (strcmp(name, "--seeds") == 0)
-            o->seeds = count_of(value, 10000);
+            o->seeds = count_of(text, 10000);
         else if (strcmp(name, "--first") == 0)
-            o->first = count_of(value, 1000000000);
+            o->first = count_of(text, 1000000000);
         else if (strcmp(name, "--budget") == 0)
-            o->budget = count_of(value, 4000);
+            o->budget = count_of(text, 4000);
         else if (strcmp(name, "--in-flight") == 0)
-            o->in_flight = count_of(value, 64);
+            o->in_flight = count_of(text, 64);
         else if (strcmp(name, "--from") == 0)
-            add_run(o, value);
+            add_run(o, text);
         else if (strcmp(name, "--fail") == 0)
-            o->model.fail = share_of(value);
+            o->model.fail = share_of(text);
         else if (strcmp(name, "--follow") == 0)
-            o->model.follow = share_of(value);
+            o->model.follow = share_of(text);
         else if (strcmp(name, "--skill") == 0)
-            o->model.skill = share_of(value);
+            o->model.skill = share_of(text);
         else if (strcmp(name, "--rules") == 0)
-            o->rules = (int)count_of(value, STEER_RULES);
+            o->rules = (int)count_of(text, STEER_RULES);
         else if (strcmp(name, "--landscape") == 0)
-            want(o, value);
+            want(o, text);
         else
             usage("unknown option");
         some |= strcmp(name, "--landscape") == 0;

@@ -93,7 +93,7 @@ static char *command_of(const settings *s)
     return strb_take(&text);
 }
 
-static void run_loop(const settings *s, const char *llm, const char *folder, const char *record, const char *store,
+static void run_loop(const settings *s, const char *llm, const char *folder, const char *record, const char *database,
                      watch *w)
 {
     kw_error err = {0};
@@ -122,7 +122,7 @@ static void run_loop(const settings *s, const char *llm, const char *folder, con
         .gradient = true,
         .targets = true,
         .evaluator = {.device = "fake:0", .worker_command = s->worker, .compile_workers = 2, .run_ms = 60000},
-        .store = store,
+        .store = database,
         .on_progress = on_progress,
         .cookie = w};
     evolve_result r;

@@ -33,7 +33,7 @@ typedef struct reading {
     size_t n_open, open_capacity, attempts_capacity;
 } reading;
 
-/* "generate-000012-r1-s1" is of "generate-000012"; true when it is no repair (-s1 is the same question made shorter). */
+/* "generate-000012-r1-s1" is of "generate-000012"; true when it is no repair (-s1: the same question made shorter). */
 static bool attempt_key(const char *key, char *out)
 {
     (void)snprintf(out, EXCHANGE_KEY_SIZE, "%s", key);
