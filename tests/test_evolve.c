@@ -165,7 +165,7 @@ static char *text_of(const char *path)
 {
     strb text = STRB_INIT;
     assert_int_equal(fs_read(path, 0, &text, NULL), KW_OK);
-    return mem_strdup(strb_text(&text));
+    return strb_take(&text);
 }
 
 static char *archive_text(const evolve_result *r)
