@@ -1,13 +1,13 @@
 /* What steering is worth: llm/archive, llm/steer and llm/meta drive a scripted model on landscapes whose best is known,
  * each part switched off in turn, on the same seeds.
  *
- *   evolve [--seeds 50] [--first 0] [--budget 600] [--from JOURNAL]... [--landscape NAME]... [--fail S] [--follow S] [--skill S]
- *          [--in-flight 4] [--rules N]
+ *   evolve [--seeds 50] [--first 0] [--budget 600] [--in-flight 4] [--rules N] [--from JOURNAL]...
+ *          [--landscape NAME]... [--fail S] [--follow S] [--skill S]
  *
- * Counted are candidates asked for until one has 95% of the best fitness that there is. A run that does not get there
- * counts as the whole budget (a mean restricted to it: differences are then too small rather than too large) and as not
- * reached. Differences are paired by seed: landscape and random numbers of the model are the same. Intervals: 95%,
- * bootstrap over seeds. Last line: "evolve: key=value ...". */
+ * Without --from all journals in tests/recorded are read. Counted are candidates asked for until one has 95% of the
+ * best fitness that there is. A run that does not get there counts as the whole budget (a mean restricted to it: differences
+ * are then too small rather than too large) and as not reached. Differences are paired by seed: landscape and random
+ * numbers of the model are the same. Intervals: 95%, bootstrap over seeds. Last line: "evolve: key=value ...". */
 #include "base/mem.h"
 #include "bench/evolve_landscape.h"
 #include "llm/archive.h"
@@ -15,6 +15,7 @@
 #include "llm/steer.h"
 #include "tuner/simulate_stats.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static void ask(run *r, uint64_t ordinal)
 {
     asked *a = &r->asked[ordinal - 1];
     a->choice = steer_choose(r->steer, r->archive, ordinal);
+    steer_out(r->steer, &a->choice, ordinal);
     a->meta = r->arm->meta ? meta_choose(r->meta, ordinal) : 0;
     const elite *parent = archive_cell(r->archive, a->choice.parent_cell);
     a->parent = r->made[ordinal_of(&parent->best)];
@@ -161,6 +163,7 @@ static void take(run *r, uint64_t ordinal)
 {
     const asked *a = &r->asked[ordinal - 1];
     double failed;
+    steer_done(r->steer, ordinal);
     bool right = model_answer(r->l, &r->o->model, &a->parent, a->choice.target_cell, a->inspirations, a->n_inspirations,
                               r->quality[a->meta], ordinal, &r->made[ordinal], &failed);
     transition t = {.from = a->choice.parent_cell,
@@ -260,12 +263,12 @@ static void print_median(const outcome_of_run *r, uint64_t n, uint64_t budget)
 
 static double share_hit(const outcome_of_run *r, uint64_t n)
 {
-    double hit = 0, asked = 0;
+    double hit = 0, targets = 0;
     for (uint64_t i = 0; i < n; i++) {
         hit += (double)r[i].steering.hit;
-        asked += (double)r[i].steering.asked;
+        targets += (double)r[i].steering.asked;
     }
-    return asked > 0 ? hit / asked : NAN;
+    return targets > 0 ? hit / targets : NAN;
 }
 
 /* With less than the first arm, and with more, on how many seeds. */
@@ -279,30 +282,56 @@ static void print_against(const outcome_of_run *r, const outcome_of_run *all, ui
         more += x[i] > 0;
     }
     *difference = estimate_mean(x, n, 1);
-    printf("   %+7.1f (%+.1f..%+.1f)   %d sooner, %d later", difference->mean, difference->lo, difference->hi, less,
+    printf("   %+7.1f (%+.1f..%+.1f)  %2d sooner %2d later", difference->mean, difference->lo, difference->hi, less,
            more);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = r[i].early - all[i].early;
+    estimate early = estimate_mean(x, n, 1);
+    printf("   at %d %+.3f (%+.3f..%+.3f)", EARLY, early.mean, early.lo, early.hi);
     free(x);
 }
 
 static const char *slug(const char *name)
 {
-    const char *space = strrchr(name, ' ');
-    return strncmp(name, "without ", 8) == 0    ? space + 1
-           : strcmp(name, "archive alone") == 0 ? "archive_alone"
-                                                : "greedy";
+    if (strncmp(name, "without ", 8) == 0)
+        return name + 8;
+    return strcmp(name, "archive alone") == 0 ? "archive_alone" : "greedy";
 }
 
-static void run_landscape(const options *o, landscape_kind kind, strb *last)
+/* A run without a right candidate, or whose plain kernel is as good as the best that its landscape has, is left out.
+ * Returns how many there are. */
+static size_t drop_what_says_nothing(options *o, strb *last)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < o->n_runs; i++) {
+        landscape *l = landscape_new(LANDSCAPE_RECORDED, 0, &o->runs[i], 1);
+        individual start = l ? landscape_start(l) : (individual){.rest = 0};
+        bool good = l && landscape_fitness(l, &start) < REACHED * landscape_best(l);
+        landscape_free(l);
+        recorded_summary s = recorded_summary_of(&o->runs[i], 1);
+        printf("recorded run of %s: %llu candidates, %llu right%s\n", o->runs[i].task, (unsigned long long)s.attempts,
+               (unsigned long long)s.right.n, good ? "" : "; left out, it has nothing better than the plain kernel");
+        if (good)
+            o->runs[kept++] = o->runs[i];
+        else
+            recorded_run_clear(&o->runs[i]);
+    }
+    o->n_runs = kept;
+    printf("\n");
+    strb_printf(last, " recorded_runs=%zu", kept);
+    return kept;
+}
+
+static void run_landscape(options *o, landscape_kind kind, strb *last)
 {
     outcome_of_run *r[ARMS];
+    if (kind == LANDSCAPE_RECORDED && !drop_what_says_nothing(o, last))
+        return;
     for (size_t a = 0; a < ARMS; a++)
         r[a] = mem_calloc(o->seeds, sizeof **r);
     for (uint64_t s = 0; s < o->seeds; s++) {
-        landscape *l = landscape_new(kind, o->first + s, o->runs, o->n_runs);
-        if (!l) {
-            fprintf(stderr, "evolve: the recorded runs hold no right candidate\n");
-            exit(2);
-        }
+        /* Recorded runs take turns. */
+        landscape *l = landscape_new(kind, o->first + s, o->n_runs ? &o->runs[s % o->n_runs] : NULL, 1);
         for (size_t a = 0; a < ARMS; a++)
             r[a][s] = run_one(o, &arms[a], l, o->first + s);
         landscape_free(l);
@@ -322,8 +351,9 @@ static void run_landscape(const options *o, landscape_kind kind, strb *last)
         printf("  %-17s %7.0f%%", arms[a].name, 100.0 * (double)reached / (double)o->seeds);
         print_median(r[a], o->seeds, o->budget);
         printf("   %5.1f (%5.1f..%5.1f)  %7.3f", mean.mean, mean.lo, mean.hi, early);
-        if (arms[a].targets)
-            printf(" %6.0f%%", 100 * share_hit(r[a], o->seeds));
+        double hit = share_hit(r[a], o->seeds);
+        if (arms[a].targets && !isnan(hit))
+            printf(" %6.0f%%", 100 * hit);
         else
             printf(" %7s", "-");
         if (a == 0) {
@@ -382,6 +412,17 @@ static void add_run(options *o, const char *path)
     o->n_runs++;
 }
 
+/* Without --from: what the repository has. */
+static void add_all_recorded(options *o)
+{
+    glob_t found;
+    if (glob("tests/recorded/*/journal.jsonl", 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && o->n_runs < MOST_RUNS; i++)
+        add_run(o, found.gl_pathv[i]);
+    globfree(&found);
+}
+
 static void want(options *o, const char *name)
 {
     for (int k = 0; k < LANDSCAPES; k++) {
@@ -397,29 +438,29 @@ static void read_options(int argc, char **argv, options *o)
 {
     bool some = false;
     for (int i = 1; i < argc; i += 2) {
-        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!value)
+        const char *name = argv[i], *text = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!text)
             usage("an option without its value");
         if (strcmp(name, "--seeds") == 0)
-            o->seeds = count_of(value, 10000);
+            o->seeds = count_of(text, 10000);
         else if (strcmp(name, "--first") == 0)
-            o->first = count_of(value, 1000000000);
+            o->first = count_of(text, 1000000000);
         else if (strcmp(name, "--budget") == 0)
-            o->budget = count_of(value, 4000);
+            o->budget = count_of(text, 4000);
         else if (strcmp(name, "--in-flight") == 0)
-            o->in_flight = count_of(value, 64);
+            o->in_flight = count_of(text, 64);
         else if (strcmp(name, "--from") == 0)
-            add_run(o, value);
+            add_run(o, text);
         else if (strcmp(name, "--fail") == 0)
-            o->model.fail = share_of(value);
+            o->model.fail = share_of(text);
         else if (strcmp(name, "--follow") == 0)
-            o->model.follow = share_of(value);
+            o->model.follow = share_of(text);
         else if (strcmp(name, "--skill") == 0)
-            o->model.skill = share_of(value);
+            o->model.skill = share_of(text);
         else if (strcmp(name, "--rules") == 0)
-            o->rules = (int)count_of(value, STEER_RULES);
+            o->rules = (int)count_of(text, STEER_RULES);
         else if (strcmp(name, "--landscape") == 0)
-            want(o, value);
+            want(o, text);
         else
             usage("unknown option");
         some |= strcmp(name, "--landscape") == 0;
@@ -427,7 +468,7 @@ static void read_options(int argc, char **argv, options *o)
     for (int k = 0; k < LANDSCAPES && !some; k++)
         o->wanted[k] = true;
     if (o->n_runs == 0 && o->wanted[LANDSCAPE_RECORDED])
-        add_run(o, "tests/recorded/evolve-saxpy");
+        add_all_recorded(o);
 }
 
 int main(int argc, char **argv)
@@ -435,14 +476,10 @@ int main(int argc, char **argv)
     static options o = {.seeds = 50, .budget = 600, .in_flight = 4, .model = {0.35, 0.6, 0.4}};
     strb last = STRB_INIT;
     read_options(argc, argv, &o);
-    recorded_summary s = recorded_summary_of(o.runs, o.n_runs);
     printf("%llu seeds, %llu candidates at most, %llu in flight; candidates until one has %.0f%% of the best fitness\n",
            (unsigned long long)o.seeds, (unsigned long long)o.budget, (unsigned long long)o.in_flight, 100 * REACHED);
     printf("scripted model: %.0f%% fail, %.0f%% follow the target, %.0f%% of changes the better of two\n",
            100 * o.model.fail, 100 * o.model.follow, 100 * o.model.skill);
-    if (o.n_runs > 0)
-        printf("recorded: %zu runs, %llu attempts, %llu right\n", o.n_runs, (unsigned long long)s.attempts,
-               (unsigned long long)s.right.n);
     printf("\n");
     strb_printf(&last, "evolve: seeds=%llu budget=%llu", (unsigned long long)o.seeds, (unsigned long long)o.budget);
     for (int k = 0; k < LANDSCAPES; k++) {

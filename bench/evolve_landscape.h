@@ -33,7 +33,7 @@ typedef struct scripted_model {
 } scripted_model;
 
 typedef struct landscape landscape;
-/* runs: for LANDSCAPE_RECORDED only. NULL when they hold no right candidate. */
+/* runs (n_runs of one task): for LANDSCAPE_RECORDED only. NULL when they hold no right candidate. */
 landscape *landscape_new(landscape_kind kind, uint64_t seed, const recorded_run *runs, size_t n_runs);
 void landscape_free(landscape *l);
 

@@ -1,7 +1,8 @@
 /* How busy the loop keeps models and device: candidates per second against min(in flight / reply time, 1 / evaluation
  * time).
  *
- *   evolve_rate --worker COMMAND [--reply SECONDS] [--in-flight N] [--n CANDIDATES] [--sleep-us PER_RUN] [--configs N]
+ *   evolve_rate --worker COMMAND [--reply SECONDS] [--in-flight N] [--n CANDIDATES] [--sleep-us PER_RUN]
+ *               [--build-ms PER_CONFIGURATION] [--configs N]
  *
  * The model is a command that sleeps (a quarter more or less) and prints a template of its own; the device is the
  * scripted one, whose runs really sleep. Both are what users have otherwise: llm/evolve_task.h with workers and store.
@@ -22,7 +23,7 @@
 typedef struct settings {
     const char *worker; /* "build/kernwright worker --stdio" */
     double reply_s;
-    long in_flight, n, sleep_us, configs;
+    long in_flight, n, sleep_us, build_ms, configs;
 } settings;
 
 /* When candidates were asked for and ended. */
@@ -61,14 +62,14 @@ static void on_progress(const evolve_progress *p, void *cookie)
 /* A template of the scripted device; `line`: more of its text, `ns` its time. */
 static void write_template(strb *out, const settings *s, const char *ns, const char *line)
 {
-    strb_printf(
-        out,
-        "/*kernwright {\"task\": \"saxpy\", \"fallback\": true, \"params\": {\"A\": {\"values\": "
-        "\"range(%ld)\"}},\n  \"launches\": [{\"kernel\": \"fake_saxpy\", \"args\": [\"N\", \"a\", \"x\", "
-        "\"y\"], \"local\": [64], \"groups\": [\"ceil_div(N, 64)\"]}]} */\n#pragma fake time_ns=${%s + A} "
-        "host_sleep_us=%ld\n%s\nkernel void fake_saxpy(int n, float a, global const float *x, global float *y)\n"
-        "{\n}\n",
-        s->configs, ns, s->sleep_us, line);
+    strb_printf(out,
+                "/*kernwright {\"task\": \"saxpy\", \"fallback\": true, \"params\": {\"A\": {\"values\": "
+                "\"range(%ld)\"}},\n  \"launches\": [{\"kernel\": \"fake_saxpy\", \"args\": [\"N\", \"a\", \"x\", "
+                "\"y\"], \"local\": [64], \"groups\": [\"ceil_div(N, 64)\"]}]} */\n#pragma fake time_ns=${%s + A} "
+                "host_sleep_us=%ld slow_ms=%ld\n%s\nkernel void fake_saxpy(int n, float a, global const float *x, "
+                "global float *y)\n"
+                "{\n}\n",
+                s->configs, ns, s->sleep_us, s->build_ms, line);
 }
 
 /* sh: $$ is another number for every question. */
@@ -92,7 +93,7 @@ static char *command_of(const settings *s)
     return strb_take(&text);
 }
 
-static void run_loop(const settings *s, const char *llm, const char *folder, const char *record, const char *store,
+static void run_loop(const settings *s, const char *llm, const char *folder, const char *record, const char *database,
                      watch *w)
 {
     kw_error err = {0};
@@ -121,7 +122,7 @@ static void run_loop(const settings *s, const char *llm, const char *folder, con
         .gradient = true,
         .targets = true,
         .evaluator = {.device = "fake:0", .worker_command = s->worker, .compile_workers = 2, .run_ms = 60000},
-        .store = store,
+        .store = database,
         .on_progress = on_progress,
         .cookie = w};
     evolve_result r;
@@ -179,12 +180,14 @@ static void read_options(int argc, char **argv, settings *s)
             s->n = atol(argv[i + 1]);
         else if (strcmp(argv[i], "--sleep-us") == 0)
             s->sleep_us = atol(argv[i + 1]);
+        else if (strcmp(argv[i], "--build-ms") == 0)
+            s->build_ms = atol(argv[i + 1]);
         else if (strcmp(argv[i], "--configs") == 0)
             s->configs = atol(argv[i + 1]);
     }
     if (!(s->reply_s > 0) || s->in_flight < 1 || s->n < 3 * s->in_flight || s->n > 5000 || s->configs < 1) {
         fprintf(stderr, "evolve_rate: --reply SECONDS --in-flight N --n CANDIDATES (three per flight or more) "
-                        "--sleep-us N --configs N\n");
+                        "--sleep-us N --build-ms N --configs N\n");
         exit(2);
     }
 }

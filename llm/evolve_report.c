@@ -33,13 +33,15 @@ typedef struct reading {
     size_t n_open, open_capacity, attempts_capacity;
 } reading;
 
-/* "generate-000012-r1" is of "generate-000012"; true when it is the first exchange of its attempt. */
+/* "generate-000012-r1-s1" is of "generate-000012"; true when it is no repair (-s1: the same question made shorter). */
 static bool attempt_key(const char *key, char *out)
 {
     (void)snprintf(out, EXCHANGE_KEY_SIZE, "%s", key);
-    char *repair = strstr(out, "-r");
+    char *repair = strstr(out, "-r"), *shorter = strstr(out, "-s");
     if (repair)
         *repair = 0;
+    if (shorter)
+        *shorter = 0;
     return !repair;
 }
 

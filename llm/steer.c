@@ -69,6 +69,13 @@ void steer_learn(steer *s, const archive *a, const transition *t)
     s->all[s->n++] = *t;
 }
 
+/* As behaviour_of_cell, for one dimension: distances are taken for every cell and transition. */
+static int level_of(int cell, int d)
+{
+    static const int place[BEHAVIOUR_DIMS] = {BEHAVIOUR_LEVELS * BEHAVIOUR_LEVELS, BEHAVIOUR_LEVELS, 1};
+    return cell / place[d] % BEHAVIOUR_LEVELS;
+}
+
 void steer_out(steer *s, const steer_choice *c, uint64_t ordinal)
 {
     s->out = mem_grow(s->out, &s->out_capacity, s->n_out + 1, sizeof *s->out);
@@ -92,13 +99,6 @@ static double share_left(const steer *s, int parent, int target)
     for (size_t i = 0; i < s->n_out; i++)
         share *= s->out[i].parent == parent && s->out[i].target == target ? ALREADY_OUT : 1;
     return share;
-}
-
-/* As behaviour_of_cell, for one dimension: distances are taken for every cell and transition. */
-static int level_of(int cell, int d)
-{
-    static const int place[BEHAVIOUR_DIMS] = {BEHAVIOUR_LEVELS * BEHAVIOUR_LEVELS, BEHAVIOUR_LEVELS, 1};
-    return cell / place[d] % BEHAVIOUR_LEVELS;
 }
 
 static int distance(int from, int to)

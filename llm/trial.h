@@ -35,8 +35,8 @@ typedef struct trial_result {
 void trial_result_clear(trial_result *r);
 
 typedef struct trial_ops {
-    /* `pump` (may be NULL) is called at least after each configuration, so that requests in flight progress. KW_OK
-     * whatever becomes of the candidate; anything else ends the run (interrupted, no device). */
+    /* `pump` (may be NULL) is called ten times a second while the device works, so that requests in flight progress.
+     * KW_OK whatever becomes of the candidate; anything else ends the run (interrupted, no device). */
     kw_code (*run)(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
                    trial_result *out, kw_error *err);
     /* Times the elite and the challenger interleaved; fitness of both in *a and *b. */

@@ -346,6 +346,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     c.limit_ns = mem_alloc(l->o.n_shapes * sizeof *c.limit_ns);
     for (size_t i = 0; i < l->o.n_shapes; i++)
         c.limit_ns[i] = NAN;
+    evaluator_set_tick(l->o.e, pump, cookie); /* a long compilation must not keep replies waiting */
     for (size_t rung = 0; rung < RUNGS && code == KW_OK; rung++) {
         if (rung > 0) {
             double now = trial_fitness(out->shapes, l->o.n_shapes);
@@ -354,6 +355,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
         }
         code = run_rung(&c, l->o.rungs[rung], out, err);
     }
+    evaluator_set_tick(l->o.e, NULL, NULL);
     if (code == KW_OK)
         judge(l, &c, out);
     else

@@ -15,16 +15,34 @@ last() { # TEXT
     printf '%s\n' "$1" | tail -n 1
 }
 
-bench --seeds 4 --budget 60
+# A journal of a run: the plain kernel, and four candidates of which three are right.
+candidate() { # NUMBER MOVE TARGET OUTCOME FITNESS CELL
+    echo "{\"event\":\"ask\",\"key\":\"generate-00000$1\",\"kind\":\"generate\",\"parent\":\"h0\",\"target\":$3,\"move\":\"$2\"}"
+    echo "{\"event\":\"trial\",\"key\":\"generate-00000$1\",\"trial\":{\"hash\":\"h$1\",\"fitness\":$5,\"read\":true,\"outcome\":\"$4\",\"stage\":\"done\",\"measured\":4,\"shapes\":[],\"offers\":[{\"cell\":$6,\"fitness\":$5}]}}"
+    echo "{\"event\":\"attempt\",\"key\":\"generate-00000$1\",\"outcome\":\"$4\"}"
+}
+{
+    echo '{"event":"run","info":{"task":"saxpy"}}'
+    candidate 0 none -1 ok 1.0 '[0,0,0]' | sed -n '2s/generate-000000/seed-000001/p'
+    candidate 1 'raise memory' 16 ok 1.4 '[1,0,0]'
+    candidate 2 'raise compute' 4 wrong 0.4 '[0,1,0]'
+    candidate 3 'raise compute' 4 ok 0.9 '[0,1,0]'
+    candidate 4 'raise memory' 16 ok 1.5 '[1,0,1]' | sed '2s/generate-000004/generate-000004-r1-s1/'
+} >"$work/journal.jsonl"
+kernwright evolve --report --json "$work/journal.jsonl"
+check 'the journal as a report' has "$output" '"compiled_at_once":[3,4],"compiled":[4,4],"right_at_once":[2,4],"right":[3,4],"beat_parent":[2,4],"target_hit":[2,3],"target_hit_of_moves":[2,3]'
+bench --seeds 4 --budget 60 --from "$work/journal.jsonl" --from tests/recorded/evolve-saxpy
 check 'it runs' same "$status" 0
 check 'the last line' has "$(last "$output")" 'evolve: seeds=4 budget=60 cells='
 for name in valley blind recorded; do
     check "with $name" has "$(last "$output")" " ${name}_archive="
 done
+check 'recorded runs' has "$output" 'recorded run of saxpy: 4 candidates, 3 right'
+check 'one that says nothing is left out' has "$(last "$output")" 'recorded_runs=1'
 first=$output
-bench --seeds 4 --budget 60 --from tests/recorded/evolve-saxpy/journal.jsonl
-check 'the same again, and the recorded run is the one that it takes by itself' same "$output" "$first"
-bench --seeds 4 --budget 60 --first 9
+bench --seeds 4 --budget 60 --from "$work/journal.jsonl" --from tests/recorded/evolve-saxpy
+check 'the same again' same "$output" "$first"
+bench --seeds 4 --budget 60 --from "$work/journal.jsonl" --from tests/recorded/evolve-saxpy --first 9
 if [ "$output" = "$first" ]; then bad 'other seeds give others'; else ok 'other seeds give others'; fi
 # A model that does nothing but fail reaches nothing: every run counts as its whole budget.
 bench --seeds 3 --budget 20 --landscape cells --fail 1

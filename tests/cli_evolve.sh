@@ -53,6 +53,23 @@ refuses_at_once 'leaving what answers only while it is asked' 2 'needs --llm fol
 refuses_at_once 'no key' 3 'OPENAI_API_KEY' evolve saxpy --llm openai:some-model
 refuses_at_once 'a limit in money without a price' 2 'price is not known' evolve saxpy --llm command:cat --max-cost 5
 
+# Times that scatter by a third: an offer is never better than its candidate, whose best was timed again.
+cat >noisy.cl <<'END'
+/*kernwright {"task": "saxpy", "fallback": true, "params": {"A": {"values": "range(32)"}},
+  "launches": [{"kernel": "fake_saxpy", "args": ["N", "a", "x", "y"], "local": [64], "groups": ["ceil_div(N, 64)"]}]} */
+#pragma fake time_ns=${100000 + A} noise=30
+kernel void fake_saxpy(int n, float a, global const float *x, global float *y)
+{
+}
+END
+works 'noisy times' evolve saxpy --llm none --template noisy.cl --no-probe --store noisy.db --record noisy --budget 4 \
+    --dims N=100
+lucky() { # how many offers beat their candidate
+    awk '/"event":"trial"/ { n = split($0, part, "\"fitness\":"); own = part[2] + 0
+        for (i = 3; i <= n; i++) if (part[i] + 0 > own + 1e-9) count++ } END { print count + 0 }' "$1"
+}
+check 'no lucky offer' same "$(lucky noisy/journal.jsonl)" 0
+
 # What can go wrong between the question and the reply, on the scripted device with a task of its own.
 export KERNWRIGHT_CACHE="$work/cache"
 mkdir -p tasks/copied
@@ -140,23 +157,6 @@ mkdir full
 ln -s /dev/full full/journal.jsonl
 # shellcheck disable=SC2086
 refuses 'a full disk' 3 'full/journal.jsonl' evolve $copied --llm none --budget 1 --record full --store wrong.db
-
-# Times that scatter by a third: an offer is never better than its candidate, whose best was timed again.
-cat >noisy.cl <<'END'
-/*kernwright {"task": "saxpy", "fallback": true, "params": {"A": {"values": "range(32)"}},
-  "launches": [{"kernel": "fake_saxpy", "args": ["N", "a", "x", "y"], "local": [64], "groups": ["ceil_div(N, 64)"]}]} */
-#pragma fake time_ns=${100000 + A} noise=30
-kernel void fake_saxpy(int n, float a, global const float *x, global float *y)
-{
-}
-END
-works 'noisy times' evolve saxpy --llm none --template noisy.cl --no-probe --store noisy.db --record noisy --budget 4 \
-    --dims N=100
-lucky() { # how many offers beat their candidate
-    awk '/"event":"trial"/ { n = split($0, part, "\"fitness\":"); own = part[2] + 0
-        for (i = 3; i <= n; i++) if (part[i] + 0 > own + 1e-9) count++ } END { print count + 0 }' "$1"
-}
-check 'no lucky offer' same "$(lucky noisy/journal.jsonl)" 0
 
 # From here on PoCL.
 unset KERNWRIGHT_FAKE OCL_ICD_VENDORS KERNWRIGHT_DEVICE

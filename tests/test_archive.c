@@ -193,6 +193,34 @@ static void gradient_follows_what_helped(void **state)
     archive_free(a);
 }
 
+/* A batch of questions from one parent asks for different things: what is out is chosen less, until it is done. */
+static void a_batch_differs(void **state)
+{
+    (void)state;
+    archive *a = archive_new();
+    steer *s = steer_with(true, true, true);
+    offer x = offer_of(1, 1, 1, 1.25, "x");
+    size_t same = 0, twice = 0;
+    archive_offer(a, &x, 1, false);
+    for (uint64_t batch = 0; batch < 50; batch++) {
+        int seen[BEHAVIOUR_CELLS] = {0};
+        for (uint64_t i = 0; i < 4; i++) {
+            steer_choice c = steer_choose(s, a, 10 * batch + i);
+            twice += seen[c.target_cell]++ > 0;
+            steer_out(s, &c, 10 * batch + i);
+        }
+        for (uint64_t i = 0; i < 4; i++)
+            steer_done(s, 10 * batch + i);
+        steer *alone = steer_with(true, true, true);
+        same += steer_choose(s, a, 7777 + batch).target_cell == steer_choose(alone, a, 7777 + batch).target_cell;
+        steer_free(alone);
+    }
+    assert_int_equal(same, 50);
+    assert_true(twice < 50 * 3 / 4); /* of 150; three in four where what is out does not count */
+    steer_free(s);
+    archive_free(a);
+}
+
 /* Children of a good parent are worse than it wherever they go: that says nothing of a direction, however often it was
  * taken. */
 static void regression_is_no_gradient(void **state)
@@ -248,34 +276,6 @@ static void new_elites_are_fresh(void **state)
     assert_int_equal(archive_offer(a, &z, 3, true), ARCHIVE_REPLACED);
     assert_int_equal(archive_cell(a, cell)->visits, 50);
     assert_true(share_of_cell(a, cell) > 2 * tired);
-    archive_free(a);
-}
-
-/* A batch of questions from one parent asks for different things: what is out is chosen less, until it is done. */
-static void a_batch_differs(void **state)
-{
-    (void)state;
-    archive *a = archive_new();
-    steer *s = steer_with(true, true, true);
-    offer x = offer_of(1, 1, 1, 1.25, "x");
-    size_t same = 0, twice = 0;
-    archive_offer(a, &x, 1, false);
-    for (uint64_t batch = 0; batch < 50; batch++) {
-        int seen[BEHAVIOUR_CELLS] = {0};
-        for (uint64_t i = 0; i < 4; i++) {
-            steer_choice c = steer_choose(s, a, 10 * batch + i);
-            twice += seen[c.target_cell]++ > 0;
-            steer_out(s, &c, 10 * batch + i);
-        }
-        for (uint64_t i = 0; i < 4; i++)
-            steer_done(s, 10 * batch + i);
-        steer *alone = steer_with(true, true, true);
-        same += steer_choose(s, a, 7777 + batch).target_cell == steer_choose(alone, a, 7777 + batch).target_cell;
-        steer_free(alone);
-    }
-    assert_int_equal(same, 50);
-    assert_true(twice < 50 * 3 / 4); /* of 150; three in four where what is out does not count */
-    steer_free(s);
     archive_free(a);
 }
 

@@ -154,6 +154,33 @@ static void interrupt(void **state)
     setting_end(s);
 }
 
+static void count_tick(void *cookie)
+{
+    ++*(size_t *)cookie;
+}
+
+/* Other work goes on while a compiler takes its time. */
+static void ticks(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    const template_text text = {
+        .name = "slow", .params = "\"A\": {\"values\": [1, 2]}", .directives = "slow_ms=${A * 500}"};
+    const evaluator_options o = {.device = "fake:0", .compile_workers = 0};
+    setting *s = setting_begin(&text, &o);
+    evaluator_set_tick(s->e, count_tick, &n);
+    candidate *a = setting_add(s, 0, CANDIDATE_TARGET, "N=100");
+    assert_ptr_equal(setting_next(s), a);
+    assert_int_equal(a->record.outcome, OUTCOME_OK);
+    assert_true(n >= 2); /* of five at least, however slow the machine is */
+    evaluator_set_tick(s->e, NULL, NULL);
+    n = 0;
+    setting_add(s, 1, CANDIDATE_TARGET, "N=100");
+    setting_next(s);
+    assert_int_equal(n, 0);
+    setting_end(s);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -164,6 +191,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures), cmocka_unit_test(hopeless),       cmocka_unit_test(rejected),
         cmocka_unit_test(failures), cmocka_unit_test(no_such_device), cmocka_unit_test(interrupt),
+        cmocka_unit_test(ticks),
     };
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);
 }

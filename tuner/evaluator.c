@@ -8,6 +8,7 @@
 
 #define DEFAULT_COMPILE_MS 120000
 #define DEFAULT_RUN_MS 60000
+#define TICK_MS 100
 
 /* ---- life ---- */
 
@@ -107,6 +108,22 @@ candidate *evaluator_next(evaluator *e, kw_error *err)
     return evaluator_next_within(e, -1, err);
 }
 
+void evaluator_set_tick(evaluator *e, void (*tick)(void *cookie), void *cookie)
+{
+    e->tick = tick;
+    e->tick_cookie = cookie;
+}
+
+/* As pool_poll; for a short while only if there is something else to do. */
+static kw_code wait_for_workers(evaluator *e, int64_t left_ms, kw_error *err)
+{
+    if (!e->tick)
+        return pool_poll(e->pool, left_ms, err);
+    kw_code over = pool_poll(e->pool, left_ms < 0 || left_ms > TICK_MS ? TICK_MS : left_ms, err);
+    e->tick(e->tick_cookie);
+    return over;
+}
+
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err)
 {
     kw_error_clear(err);
@@ -125,7 +142,7 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
         int64_t left_ms = timeout_ms < 0 ? -1 : (end_ns - clock_now_ns() + 999999) / 1000000;
         if (timeout_ms >= 0 && left_ms <= 0)
             return NULL;
-        over = pool_poll(e->pool, left_ms, err);
+        over = wait_for_workers(e, left_ms, err);
     }
     return NULL;
 }

@@ -78,6 +78,9 @@ bool evaluator_is_starved(const evaluator *e);
 candidate *evaluator_next(evaluator *e, kw_error *err);
 /* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever). */
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err);
+/* While the two above wait, `tick` is called ten times a second or more, so that other work of this process goes on. It
+ * must not use the evaluator. NULL: no more. */
+void evaluator_set_tick(evaluator *e, void (*tick)(void *cookie), void *cookie);
 /* When the run is over: the candidates that are still pending belong to the caller again, nothing more comes back. */
 void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */

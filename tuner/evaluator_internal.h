@@ -38,6 +38,8 @@ struct evaluator {
     bool pauses;      /* a CPU device whose compilers stand still while something is timed; else they take turns with it */
     queue again;      /* out of memory while compiling: once more, with nothing beside it */
     candidate *alone; /* the one of them at work */
+    void (*tick)(void *cookie); /* NULL: none */
+    void *tick_cookie;
     evaluator_rates rates;
     bool has_prepared; /* a compiler was asked for the worker's own kernels */
     bool is_fresh; /* nothing was pending, and the timing worker has not got anything since */
