@@ -2,6 +2,7 @@
 #include "cli/importance.h"
 #include "cli/options.h"
 #include "cli/results_merge.h"
+#include "cli/results_rejected.h"
 #include "cli/table.h"
 
 #include "base/fs.h"
@@ -15,8 +16,8 @@
 #include <string.h>
 
 typedef struct results_cli {
-    const char *store, *task, *out, *base;
-    bool json, failed, all, samples, importance;
+    const char *store, *task, *out, *base, *from, *trust;
+    bool json, failed, all, samples, importance, rejected;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
@@ -276,9 +277,12 @@ static kw_code export_text(const results_cli *c, kw_error *err)
     kw_code code = store_open(c->store, true, &s, err);
     if (code != KW_OK)
         return code;
+    if (c->trust)
+        code = store_use_trust(s, c->trust, err);
     const t4_choice choice = {c->task, c->template_name, c->shape, c->device};
-    code = c->format ? results_export_t4(s, &choice, &text, err)
-                     : results_export(s, c->task, c->all, c->samples, &text, err);
+    if (code == KW_OK)
+        code = c->format ? results_export_t4(s, &choice, &text, err)
+                         : results_export(s, c->task, c->all, c->samples, &text, err);
     if (code == KW_OK)
         code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
     strb_clear(&text);
@@ -318,8 +322,12 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
     if (c->base && strcmp(verb, "merge") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--base belongs to merge: it names the files' common ancestor");
-    if (c->importance && strcmp(verb, "show") == 0 && c->failed)
-        return kw_error_set(err, KW_BAD_INPUT, "give either --failed or --importance, not both");
+    if (strcmp(verb, "show") == 0 && c->importance + c->failed + c->rejected > 1)
+        return kw_error_set(err, KW_BAD_INPUT, "give one of --failed, --importance and --rejected");
+    if (c->from && !(c->rejected && strcmp(verb, "show") == 0))
+        return kw_error_set(err, KW_BAD_INPUT, "--from belongs to show --rejected; `results import` reads a file");
+    if (strcmp(verb, "show") == 0 && c->rejected)
+        return cli_show_rejected(c->store, c->from, c->task, c->trust, c->json, err);
     if (strcmp(verb, "show") == 0)
         return c->importance ? cli_show_importance(c->store, c->task, c->json, err) : show(c, err);
     if (strcmp(verb, "export") == 0)
@@ -346,6 +354,9 @@ int cli_results(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "show: one JSON line per measurement"},
         {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
         {"--importance", OPTION_FLAG, &c.importance, NULL, "show: which parameters decide the time, for each template"},
+        {"--rejected", OPTION_FLAG, &c.rejected, NULL, "show: measurements that are not believed, and why"},
+        {"--from", OPTION_TEXT, &c.from, "FILE", "show --rejected: of a results file instead of the store"},
+        {"--trust", OPTION_TEXT, &c.trust, "FILE", "export, show --rejected: weights of contributors"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},
