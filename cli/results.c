@@ -369,7 +369,7 @@ int cli_results(int argc, char **argv)
     const option_set set = {
         "results", "show | export | import FILE... | merge FILE... [options]",
         "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
-        "union of lines.",
+        "union of lines. With KERNWRIGHT_CONTRIBUTOR set to a name, what is measured says who vouches for it.",
         rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;
