@@ -275,6 +275,12 @@ bench-dispatch: all
 bench-evolve: all
 	@$(TEST_ENV) bench/evolve.sh $(ARGS)
 
+## bench-results: merging and emitting what a community measured; N=1000000 FILES=4 FOLDER=where TREES=1
+.PHONY: bench-results
+bench-results: all
+	@$(TEST_ENV) $(if $(N),N='$(N)') $(if $(FILES),FILES='$(FILES)') $(if $(FOLDER),FOLDER='$(FOLDER)') \
+	  $(if $(TREES),TREES='$(TREES)') bench/results.sh
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh

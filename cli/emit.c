@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct emit_cli {
-    const char *out, *from, *store, *type, *prefix, *device, *language, *shapes;
+    const char *out, *from, *store, *type, *prefix, *device, *language, *shapes, *trust;
     int64_t variants;
     const char *binaries, *worker_command;
     bool unverified, split;
@@ -95,6 +95,8 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
         code = task_shapes_load(t, c->shapes, &shapes, &n_shapes, err);
     if (code == KW_OK)
         code = open_source(c, t, &s, err);
+    if (code == KW_OK && c->trust)
+        code = store_use_trust(s, c->trust, err);
     const dispatch_options o = {c->device, c->unverified, c->prefix, (size_t)c->variants, shapes, n_shapes};
     if (code == KW_OK)
         code = dispatch_build(s, t, &types, &o, &d, err);
@@ -150,6 +152,8 @@ int cli_emit(int argc, char **argv)
         {"--split", OPTION_FLAG, &c.split, NULL, "kernel text in a .c file of its own, beside the header"},
         {"--binaries", OPTION_TEXT, &c.binaries, "SPEC", "compiled programs of this device beside the kernel text"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "--binaries: how to start the worker"},
+        {"--trust", OPTION_TEXT, &c.trust, "FILE",
+         "weights of contributors: lines {\"contributor\":\"NAME\",\"weight\":0.5}"},
         {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
     };
     const option_set set = {"emit", "TASK -o FILE [options]", "Writes the header-only dispatch table kw_TASK.h.", rows,

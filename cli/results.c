@@ -3,6 +3,7 @@
 #include "cli/kinds.h"
 #include "cli/options.h"
 #include "cli/results_merge.h"
+#include "cli/results_rejected.h"
 #include "cli/table.h"
 
 #include "base/fs.h"
@@ -16,8 +17,8 @@
 #include <string.h>
 
 typedef struct results_cli {
-    const char *store, *task, *out, *base;
-    bool json, failed, all, samples, importance, archive, behaviour;
+    const char *store, *task, *out, *base, *from, *trust;
+    bool json, failed, all, samples, importance, archive, behaviour, rejected;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
@@ -277,9 +278,12 @@ static kw_code export_text(const results_cli *c, kw_error *err)
     kw_code code = store_open(c->store, true, &s, err);
     if (code != KW_OK)
         return code;
+    if (c->trust)
+        code = store_use_trust(s, c->trust, err);
     const t4_choice choice = {c->task, c->template_name, c->shape, c->device};
-    code = c->format ? results_export_t4(s, &choice, &text, err)
-                     : results_export(s, c->task, c->all, c->samples, &text, err);
+    if (code == KW_OK)
+        code = c->format ? results_export_t4(s, &choice, &text, err)
+                         : results_export(s, c->task, c->all, c->samples, &text, err);
     if (code == KW_OK)
         code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
     strb_clear(&text);
@@ -305,8 +309,11 @@ static kw_code import_text(const results_cli *c, const option_list *files, kw_er
 
 static kw_code show_some_way(const results_cli *c, kw_error *err)
 {
-    if (c->failed + c->importance + c->archive + c->behaviour > 1)
-        return kw_error_set(err, KW_BAD_INPUT, "give one of --failed, --importance, --archive and --behaviour");
+    if (c->failed + c->importance + c->archive + c->behaviour + c->rejected > 1)
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "give one of --failed, --importance, --archive, --behaviour and --rejected");
+    if (c->rejected)
+        return cli_show_rejected(c->store, c->from, c->task, c->trust, c->json, err);
     if (c->importance)
         return cli_show_importance(c->store, c->task, c->json, err);
     if (c->archive)
@@ -332,6 +339,8 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
     if (c->base && strcmp(verb, "merge") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--base belongs to merge: it names the files' common ancestor");
+    if (c->from && !(c->rejected && strcmp(verb, "show") == 0))
+        return kw_error_set(err, KW_BAD_INPUT, "--from belongs to show --rejected; `results import` reads a file");
     if (strcmp(verb, "show") == 0)
         return show_some_way(c, err);
     if (strcmp(verb, "export") == 0)
@@ -360,6 +369,9 @@ int cli_results(int argc, char **argv)
         {"--importance", OPTION_FLAG, &c.importance, NULL, "show: which parameters decide the time, for each template"},
         {"--archive", OPTION_FLAG, &c.archive, NULL, "show: the best of every kind of kernel"},
         {"--behaviour", OPTION_FLAG, &c.behaviour, NULL, "show: kinds by source and by the compiled program (NVIDIA)"},
+        {"--rejected", OPTION_FLAG, &c.rejected, NULL, "show: measurements that are not believed, and why"},
+        {"--from", OPTION_TEXT, &c.from, "FILE", "show --rejected: of a results file instead of the store"},
+        {"--trust", OPTION_TEXT, &c.trust, "FILE", "export, show --rejected: weights of contributors"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},
@@ -372,7 +384,7 @@ int cli_results(int argc, char **argv)
     const option_set set = {
         "results", "show | export | import FILE... | merge FILE... [options]",
         "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
-        "union of lines.",
+        "union of lines. With KERNWRIGHT_CONTRIBUTOR set to a name, what is measured says who vouches for it.",
         rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;

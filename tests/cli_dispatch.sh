@@ -50,6 +50,10 @@ works 'exported' results export --store a.db -o good.jsonl
 rm g.cl
 works 'the template is gone' emit saxpy --from good.jsonl -o b.h
 check 'the same header' cmp -s a.h b.h
+before='#pragma fake time_ns=${WG}' more='"fallback": true,' && template g.cl
+works 'the template is another one' emit saxpy --from good.jsonl -o b.h
+check 'what was measured is emitted' cmp -s a.h b.h
+rm g.cl
 
 # ---- results that cannot be used ----
 bad() { # WHAT STATUS PART SED-SCRIPT
@@ -59,6 +63,8 @@ bad() { # WHAT STATUS PART SED-SCRIPT
     check "$1: no header" [ ! -e bad.h ]
 }
 bad 'a newer schema' 2 'use a newer kernwright' 's/"schema":1/"schema":2/'
+bad 'a newer schema further down' 2 'bad.jsonl:3: results of schema 2' '2a {"kernwright":"results","schema":2}'
+bad 'a row that is not even JSON' 2 'bad.jsonl:3' '2a {"measurement":{"task":"saxpy",'
 for time in 0 -5 null '"x"' 1e300; do
     bad "a time of $time" 2 'bad.jsonl:' "s/\"median_ns\":[0-9.]*/\"median_ns\":$time/"
 done

@@ -36,6 +36,41 @@ check 'stays away' cmp -s less.jsonl three.jsonl
 works 'two ways' results merge less.jsonl all.jsonl -o two.jsonl
 check 'comes back' cmp -s all.jsonl two.jsonl
 
+# ---- whom to believe ----
+KERNWRIGHT_CONTRIBUTOR=ada works 'a contributor' tune saxpy --template t.cl --dims N=100 --no-probe --store ada.db
+works 'is named' results export --store ada.db -o ada.jsonl
+check 'in each line' [ "$(grep -c '"contributor":"ada"}}' ada.jsonl)" -eq "$(grep -c '"measurement"' ada.jsonl)" ]
+check 'in none of others' [ "$(grep -c '"contributor"' 100.jsonl)" -eq 0 ]
+sed 's/"contributor":"ada"/"contributor":"bob"/' ada.jsonl >bob.jsonl
+sed 's/"contributor":"ada"/"contributor":"cleo"/; s/_ns":\([0-9]\)/_ns":9\1/g' ada.jsonl >cleo.jsonl # 90 times as long
+works 'three of them' results merge ada.jsonl bob.jsonl cleo.jsonl -o three.jsonl
+works 'who is not believed' results show --rejected --from three.jsonl --json
+check 'is listed' has "$output" '"reason":"outlier","contributor":"cleo"'
+check 'and nobody else' [ "$(printf '%s\n' "$output" | grep -cv cleo)" -eq 0 ]
+works 'a table' results show --rejected --from three.jsonl
+check 'says why' has "$output" 'outlier'
+check 'and how many' has "$errors" 'not believed'
+works 'a header without them' emit saxpy --from three.jsonl -o three.h
+check 'says so' has "$errors" 'are not believed and left out'
+works 'a header of two' results merge ada.jsonl bob.jsonl -o two.jsonl
+works 'is the same' emit saxpy --from two.jsonl -o two.h
+check 'to the byte' cmp -s two.h three.h
+printf '{"contributor":"cleo","weight":9}\n' >trust.jsonl
+works 'weights' emit saxpy --from three.jsonl -o cleo.h --trust trust.jsonl
+works 'turn it round' results show --rejected --from three.jsonl --trust trust.jsonl --json
+check 'ada and bob' [ "$(printf '%s\n' "$output" | grep -c cleo)" -eq 0 ]
+works 'into a store' results import three.jsonl --store three.db
+works 'winners of those that are believed' results export --store three.db --trust trust.jsonl
+check 'cleo alone' [ "$(printf '%s\n' "$output" | grep -c '"contributor":"[ab]')" -eq 0 ]
+for name in ada bob cleo; do printf '{"contributor":"%s","weight":0}\n' "$name"; done >nobody.jsonl
+refuses 'nobody is believed' 1 'no measurement of saxpy is believed' emit saxpy --from three.jsonl -o x.h --trust nobody.jsonl
+refuses 'no such weights' 2 'none.jsonl' emit saxpy --from three.jsonl -o x.h --trust none.jsonl
+printf '{"contributor":"cleo","weight":"much"}\n' >bad.jsonl
+refuses 'bad weights' 2 'bad.jsonl:1' emit saxpy --from three.jsonl -o x.h --trust bad.jsonl
+refuses 'a file elsewhere' 2 '--from belongs to show --rejected' results show --from three.jsonl
+refuses 'two views' 2 'give one of' results show --rejected --failed --store three.db
+check 'no header' [ ! -e x.h ]
+
 # ---- git ----
 if ! command -v git >/dev/null; then
     skip 'merging branches' 'git is not installed'

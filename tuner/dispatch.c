@@ -318,7 +318,11 @@ static kw_code choose(dispatch *d, store *s, const char *types, const char *devi
 {
     choice *c = &d->choice;
     kw_code code = choose_load(c, s, types, device_key, err);
-    if (code == KW_OK && c->groups.n == 0)
+    if (code == KW_OK && c->groups.n == 0 && c->groups.n_rejections > 0)
+        code = kw_error_set(err, KW_FAILED,
+                            "%s: no measurement of %s is believed: `kernwright results show --rejected` says why",
+                            store_path(s), c->t->name);
+    else if (code == KW_OK && c->groups.n == 0)
         code = no_rows(s, c->t, types, device_key, err);
     if (code == KW_OK)
         code = choose_all(c, s, err);
@@ -351,6 +355,10 @@ kw_code dispatch_build(store *s, const task *t, const task_types *types, const d
         dispatch_free(d);
         return code;
     }
+    if (d->choice.groups.n_rejections > 0)
+        log_info(
+            "%s: %zu measurements of %s are not believed and left out: `kernwright results show --rejected` says why",
+            store_path(s), d->choice.groups.n_rejections, t->name);
     if (d->choice.n_without_text > 0)
         log_warn("%s: for %zu shapes the fastest variant has no source text here, the next one is used", store_path(s),
                  d->choice.n_without_text);

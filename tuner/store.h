@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_SCHEMA 2 /* 2: limit_ns, limited_by, noise */
+#define STORE_SCHEMA 3 /* 2: limit_ns, limited_by, noise; 3: contributor */
 
 typedef struct store store;
 
@@ -67,9 +67,11 @@ typedef struct measurement {
     double noise;     /* relative difference that two timings of the same kernel may show */
     /* provenance */
     char *device_name, *driver, *host, *run, *date, *tool_version;
+    char *contributor; /* who vouches for it; NULL: not said */
     char *extra; /* unknown fields of imported lines, as JSON; NULL if none */
 } measurement;
 void measurement_clear(measurement *m);
+void measurement_drop_weight(measurement *m); /* samples and detail, not the summary of times */
 
 /* Adds a row in its own transaction: the end of this process, whatever its cause, cannot lose it once this returns. (A
  * power cut may lose the latest rows, nothing else.) detail is cut at 64 KiB and made valid UTF-8. */
@@ -85,6 +87,9 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
 
 /* Removes all rows of this outcome, device and driver: they will be measured again. */
 kw_code store_forget(store *s, outcome o, const char *device_key, const char *driver, kw_error *err);
+
+/* From now on what is made of this store (winners, headers) weighs contributors as the file says: results_trust.h. */
+kw_code store_use_trust(store *s, const char *path, kw_error *err);
 
 /* What to select; NULL members match everything. */
 typedef struct store_query {

@@ -38,11 +38,16 @@ typedef struct sample {
     int32_t value; /* of the feature that is looked at */
 } sample;
 
-/* The work of one fit. */
+/* The work of one fit. Shapes are sorted once by each feature; a node has the same range of all these lists, and a split
+ * parts it in each of them without disturbing the order (as in SLIQ, Mehta, Agrawal, Rissanen, EDBT 1996). */
 typedef struct grower {
     tree *t;
     const int32_t *values; /* [shape * n features + feature] */
-    sample *samples;       /* a node has a range of these */
+    size_t n;              /* shapes */
+    sample *samples;       /* [feature * n + place]; the last list: by the feature that made the node */
+    sample *parted;        /* room for n */
+    bool *second;          /* by shape: it goes to the second part */
+    double *costs;         /* [shape * members + member]: its ratio, weighted */
     double *before, *all;  /* sums per member, while a feature is scanned */
 } grower;
 
@@ -66,7 +71,7 @@ static double least(const double *costs, size_t n)
 {
     double best = INFINITY;
     for (size_t k = 0; k < n; k++)
-        best = fmin(best, costs[k]);
+        best = costs[k] < best ? costs[k] : best;
     return best;
 }
 
@@ -80,11 +85,37 @@ static int by_value(const void *a, const void *b)
     return (x->shape > y->shape) - (x->shape < y->shape);
 }
 
-static void sort_by(grower *g, size_t first, size_t n, size_t feature)
+static void sort_samples(grower *g)
 {
-    for (size_t i = first; i < first + n; i++)
-        g->samples[i].value = g->values[g->samples[i].shape * g->t->f->n + feature];
-    qsort(g->samples + first, n, sizeof *g->samples, by_value);
+    for (size_t feature = 0; feature < g->t->f->n; feature++) {
+        sample *list = &g->samples[feature * g->n];
+        memcpy(list, &g->samples[g->t->f->n * g->n], g->n * sizeof *list);
+        for (size_t i = 0; i < g->n; i++)
+            list[i].value = g->values[list[i].shape * g->t->f->n + feature];
+        qsort(list, g->n, sizeof *list, by_value);
+    }
+}
+
+/* Parts a node's range of every list; returns the size of the first part. */
+static size_t part(grower *g, size_t first, size_t n, const split *s)
+{
+    const size_t n_features = g->t->f->n;
+    size_t n_first = 0;
+    for (size_t i = first; i < first + n; i++) {
+        const sample *x = &g->samples[(size_t)s->feature * g->n + i];
+        g->second[x->shape] = x->value > s->at_most;
+        n_first += !g->second[x->shape];
+    }
+    for (size_t list = 0; list < n_features; list++) {
+        sample *x = &g->samples[list * g->n + first];
+        size_t a = 0, b = n_first;
+        for (size_t i = 0; i < n; i++)
+            g->parted[g->second[x[i].shape] ? b++ : a++] = x[i];
+        memcpy(x, g->parted, n * sizeof *x);
+    }
+    memcpy(&g->samples[n_features * g->n + first], &g->samples[(size_t)s->feature * g->n + first],
+           n * sizeof *g->samples);
+    return n_first;
 }
 
 /* At least `low` and below `high`. */
@@ -97,15 +128,17 @@ static int32_t middle(int32_t low, int32_t high)
 static void scan_feature(grower *g, size_t first, size_t n, size_t feature, split *best)
 {
     const size_t members = g->t->p.n;
-    sort_by(g, first, n, feature);
+    const sample *list = &g->samples[feature * g->n + first];
     memset(g->before, 0, members * sizeof *g->before);
     for (size_t i = 0; i + 1 < n; i++) {
-        const sample *x = &g->samples[first + i];
+        const sample *x = &list[i];
+        const double *costs = &g->costs[x->shape * members];
         double left = INFINITY, right = INFINITY;
         for (size_t k = 0; k < members; k++) {
-            g->before[k] += weight_of(g->t, x->shape) * ratio_of(g->t, x->shape, k);
-            left = fmin(left, g->before[k]);
-            right = fmin(right, g->all[k] - g->before[k]);
+            const double before = g->before[k] + costs[k], after = g->all[k] - before;
+            g->before[k] = before;
+            left = before < left ? before : left;
+            right = after < right ? after : right;
         }
         if (x[1].value == x->value || left + right >= best->cost)
             continue;
@@ -117,9 +150,10 @@ static split find_split(grower *g, size_t first, size_t n, double cost)
 {
     split best = {-1, 0, cost * (1 - LEAST_GAIN)};
     memset(g->all, 0, g->t->p.n * sizeof *g->all);
+    const sample *shapes = &g->samples[g->t->f->n * g->n];
     for (size_t i = first; i < first + n; i++)
         for (size_t k = 0; k < g->t->p.n; k++)
-            g->all[k] += weight_of(g->t, g->samples[i].shape) * ratio_of(g->t, g->samples[i].shape, k);
+            g->all[k] += g->costs[shapes[i].shape * g->t->p.n + k];
     for (size_t i = 0; i < g->t->f->n; i++)
         scan_feature(g, first, n, i, &best);
     return best;
@@ -136,10 +170,10 @@ static size_t add_node(grower *g, size_t first, size_t n)
     x->sum = mem_calloc(t->p.n + 1, sizeof *x->sum);
     x->mean = mem_calloc(t->p.n + 1, sizeof *x->mean);
     for (size_t i = first; i < first + n; i++) {
-        const size_t shape = g->samples[i].shape;
+        const size_t shape = g->samples[t->f->n * g->n + i].shape;
         x->weight += weight_of(t, shape);
         for (size_t k = 0; k < t->p.n; k++)
-            x->sum[k] += weight_of(t, shape) * ratio_of(t, shape, k);
+            x->sum[k] += g->costs[shape * t->p.n + k];
     }
     x->cost = n > 0 ? least(x->sum, t->p.n) : 0;
     return t->n_nodes++;
@@ -152,10 +186,7 @@ static void grow(grower *g, size_t at, size_t first, size_t n, int depth)
     const split s = find_split(g, first, n, g->t->nodes[at].cost);
     if (s.feature < 0)
         return;
-    sort_by(g, first, n, (size_t)s.feature);
-    size_t n_first = 0;
-    while (n_first < n && g->samples[first + n_first].value <= s.at_most)
-        n_first++;
+    const size_t n_first = part(g, first, n, &s);
     const size_t a = add_node(g, first, n_first), b = add_node(g, first + n_first, n - n_first);
     g->t->nodes[at].feature = s.feature;
     g->t->nodes[at].at_most = s.at_most;
@@ -243,26 +274,45 @@ static int32_t *all_values(const cost_table *m, const shape_features *f)
     return values;
 }
 
+static void fill_costs(grower *g)
+{
+    const tree *t = g->t;
+    for (size_t i = 0; i < t->m->n_shapes; i++)
+        for (size_t k = 0; k < t->p.n; k++)
+            g->costs[i * t->p.n + k] = weight_of(t, i) * ratio_of(t, i, k);
+}
+
 tree *tree_grow(const cost_table *m, const shape_features *f, const portfolio *p, const bool *used)
 {
     tree *t = mem_calloc(1, sizeof *t);
     *t = (tree){.m = m, .f = f, .p = *p};
     int32_t *values = all_values(m, f);
     grower g = {.t = t, .values = values};
-    g.samples = mem_calloc(m->n_shapes + 1, sizeof *g.samples);
+    for (size_t i = 0; i < m->n_shapes; i++)
+        g.n += !used || used[i];
+    g.samples = mem_calloc((f->n + 1) * g.n + 1, sizeof *g.samples);
+    g.parted = mem_calloc(g.n + 1, sizeof *g.parted);
+    g.second = mem_calloc(m->n_shapes + 1, sizeof *g.second);
+    g.costs = mem_calloc(m->n_shapes * p->n + 1, sizeof *g.costs);
     g.before = mem_calloc(p->n + 1, sizeof *g.before);
     g.all = mem_calloc(p->n + 1, sizeof *g.all);
+    sample *shapes = &g.samples[f->n * g.n];
     size_t n = 0;
     for (size_t i = 0; i < m->n_shapes; i++)
         if (!used || used[i]) {
-            g.samples[n++].shape = i;
+            shapes[n++].shape = i;
             t->mean_weight += m->shapes[i].weight;
         }
     t->mean_weight /= n > 0 ? (double)n : 1;
-    find_bounds(t, g.samples, n, TREE_REACH);
+    find_bounds(t, shapes, n, TREE_REACH);
+    fill_costs(&g);
+    sort_samples(&g);
     grow(&g, add_node(&g, 0, n), 0, n, 0);
     t->leaves = mem_calloc(t->n_nodes, sizeof *t->leaves);
     free(g.samples);
+    free(g.parted);
+    free(g.second);
+    free(g.costs);
     free(g.before);
     free(g.all);
     free(values);
