@@ -262,7 +262,7 @@ typedef struct plan {
     size_t n_landscapes, n_seeds, n_repeats, budget, depth, counts[MAX_COUNTS], n_counts;
     double noise;
     const strategy_ops *ops;
-    double *winners; /* shared: landscape, seed, repeat, count */
+    double *winners;       /* shared: landscape, seed, repeat, count */
     double *cpu_s, *least; /* shared: per run */
 } plan;
 
@@ -343,11 +343,12 @@ static void report(const plan *p)
             mean += apart[n - 1] / (double)n_groups;
         }
         double median = median_of(apart, n);
-        printf("large: at=%zu over_recorded=%.4f apart_median_percent=%.2f apart_mean_percent=%.2f apart_most_percent=%.2f\n",
+        printf("large: at=%zu over_recorded=%.4f apart_median_percent=%.2f apart_mean_percent=%.2f "
+               "apart_most_percent=%.2f\n",
                p->counts[c], exp(logs), median, mean, apart[n - 1]);
     }
-    printf("large: landscapes=%zu seeds=%zu repeats=%zu depth=%zu noise=%g cpu_ms_per_evaluation=%.2f\n", p->n_landscapes,
-           p->n_seeds, p->n_repeats, p->depth, p->noise,
+    printf("large: landscapes=%zu seeds=%zu repeats=%zu depth=%zu noise=%g cpu_ms_per_evaluation=%.2f\n",
+           p->n_landscapes, p->n_seeds, p->n_repeats, p->depth, p->noise,
            1e3 * cpu / (double)(n_groups * p->n_repeats * p->budget));
     (void)per_landscape;
 }
@@ -361,9 +362,13 @@ int main(int argc, char **argv)
     }
     measured m = {0};
     load(argv[1], argv[2], argv[3], &m);
-    plan p = {.budget = strtoul(argv[4], NULL, 10), .depth = strtoul(argv[5], NULL, 10), .noise = atof(argv[6]),
-              .n_landscapes = strtoul(argv[7], NULL, 10), .n_seeds = strtoul(argv[8], NULL, 10),
-              .n_repeats = strtoul(argv[9], NULL, 10), .ops = strategy_find(argv[10], &err)};
+    plan p = {.budget = strtoul(argv[4], NULL, 10),
+              .depth = strtoul(argv[5], NULL, 10),
+              .noise = atof(argv[6]),
+              .n_landscapes = strtoul(argv[7], NULL, 10),
+              .n_seeds = strtoul(argv[8], NULL, 10),
+              .n_repeats = strtoul(argv[9], NULL, 10),
+              .ops = strategy_find(argv[10], &err)};
     if (!p.ops)
         stop(&err);
     static const size_t usual[] = {50, 100, 200, 300, 500, 1000};
