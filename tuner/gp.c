@@ -147,8 +147,8 @@ void gp_retarget(gp *g, const double *y)
 
 /* ---- prediction ---- */
 
-/* Covariances of one configuration with the watched ones from `first` to before `end`: `by_value` has the factors that it
- * can have with each value. */
+/* Covariances of one configuration with the watched ones from `first` to before `end`: `by_value` has the factors that
+ * it can have with each value. */
 static void covariance_row(const gp *g, const float *by_value, size_t first, size_t end, float *row)
 {
     for (size_t j = first; j < end; j++) {
