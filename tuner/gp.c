@@ -178,7 +178,7 @@ static void subtract_rows(float *restrict row, const float *restrict rows, size_
         float wa = (float)weight[r], wb = (float)weight[r + 1], wc = (float)weight[r + 2], wd = (float)weight[r + 3];
         for (size_t j = 0; j < n; j += LANES)
             for (size_t i = j; i < j + LANES; i++)
-                row[i] -= wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i];
+                row[i] = row[i] - wa * a[i] - wb * b[i] - wc * c[i] - wd * d[i];
     }
     for (; r < k; r++)
         for (size_t j = 0; j < n; j += LANES)
