@@ -7,10 +7,10 @@
  * the path (Wilson et al., ICML 2020). What the process calls noise is a constant of each configuration here.
  *
  * A repeat has the same seed of the strategy and another of the noise of a measurement (log-normal). DEPTH proposals
- * are under way at once. Printed: what the winners truly take over the best that any run saw, and how far the repeats'
- * winners are apart.
+ * are under way at once. Printed: what the winners truly take over the best that was measured, and how far the
+ * repeats' winners are apart. No configuration is faster than FLOOR times the best that was measured: what is random is the
+ * logarithm of the time above that, since a device has a limit and a Gaussian process has none.
  */
-#include "base/clock.h"
 #include "base/counter_rng.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -104,8 +104,6 @@ static void load(const char *matrix, const char *path, const char *dims, measure
         recorded_read(matrix, &o, &list, &err) != KW_OK)
         stop(&err);
     m->n_params = m->template->n_params;
-    strb wanted = STRB_INIT;
-    strb_printf(&wanted, "%s", dims);
     for (size_t i = 0; i < list.n && m->n == 0; i++)
         if (strstr(list.items[i]->name, dims) && strstr(list.items[i]->name, m->template->name))
             take(m, list.items[i]);
@@ -263,7 +261,7 @@ typedef struct plan {
     double noise;
     const strategy_ops *ops;
     double *winners; /* shared: landscape, seed, repeat, count */
-    double *cpu_s, *least; /* shared: per run */
+    double *cpu_s;   /* shared: per run, within the strategy */
 } plan;
 
 typedef struct pending {
@@ -286,7 +284,7 @@ static void run_one(size_t item, void *cookie)
     strategy_options o = {.seed = counter_rng_u64(1, STREAM_STRATEGY, seed), .budget = p->budget};
     strategy *st = strategy_start(p->ops, l->m->space, &o);
     pending *ring = mem_calloc(p->depth, sizeof *ring);
-    double least_told = INFINITY, winner = INFINITY, least = INFINITY, in_strategy = 0;
+    double least_told = INFINITY, winner = INFINITY, in_strategy = 0;
     for (size_t i = 0, next = 0; i < p->budget + p->depth - 1; i++) {
         pending *x = &ring[i % p->depth];
         double from = processor_s();
@@ -300,7 +298,6 @@ static void run_one(size_t item, void *cookie)
         double at = log_time(l, x->config);
         x->real = exp(at);
         x->told = exp(at + p->noise * normal(counter_rng_u64(7, repeat, seed), STREAM_NOISE, i));
-        least = fmin(least, x->real);
         if (x->told < least_told) {
             least_told = x->told;
             winner = x->real;
@@ -309,86 +306,126 @@ static void run_one(size_t item, void *cookie)
             p->winners[item * p->n_counts + next++] = winner;
     }
     p->cpu_s[item] = in_strategy;
-    p->least[item] = least;
     free(ring);
     strategy_stop(st);
 }
 
 /* ---- figures ---- */
 
-static double median_of(double *x, size_t n)
+/* Of each landscape and seed, how far its repeats are apart after p->counts[c] evaluations, in percent; and the mean
+ * logarithm of the winners over the best that was measured. */
+static double repeats_apart(const plan *p, size_t c, double *apart)
 {
-    gsl_sort(x, 1, n);
-    return gsl_stats_median_from_sorted_data(x, 1, n);
+    size_t n_groups = p->n_landscapes * p->n_seeds;
+    double logs = 0;
+    for (size_t g = 0; g < n_groups; g++) {
+        double least = INFINITY, most = 0;
+        for (size_t r = 0; r < p->n_repeats; r++) {
+            double x = p->winners[(g * p->n_repeats + r) * p->n_counts + c];
+            least = fmin(least, x);
+            most = fmax(most, x);
+            logs += log(x / p->landscapes[0].m->best_ns) / (double)(n_groups * p->n_repeats);
+        }
+        apart[g] = 100 * (most / least - 1);
+    }
+    gsl_sort(apart, 1, n_groups);
+    return logs;
 }
 
 static void report(const plan *p)
 {
-    size_t n_groups = p->n_landscapes * p->n_seeds, per_landscape = p->n_seeds * p->n_repeats, n = 0;
-    double *apart = mem_alloc(n_groups * sizeof *apart), cpu = 0;
+    size_t n_groups = p->n_landscapes * p->n_seeds;
+    double *apart = mem_alloc(n_groups * sizeof *apart), cpu_s = 0;
     for (size_t i = 0; i < n_groups * p->n_repeats; i++)
-        cpu += p->cpu_s[i];
+        cpu_s += p->cpu_s[i];
     for (size_t c = 0; c < p->n_counts; c++) {
-        double logs = 0, mean = 0;
-        n = 0;
-        for (size_t g = 0; g < n_groups; g++) {
-            double best = p->landscapes[g / p->n_seeds].m->best_ns, lo = INFINITY, hi = 0;
-            for (size_t r = 0; r < p->n_repeats; r++) {
-                double x = p->winners[(g * p->n_repeats + r) * p->n_counts + c];
-                lo = fmin(lo, x);
-                hi = fmax(hi, x);
-                logs += log(x / best) / (double)(n_groups * p->n_repeats);
-            }
-            apart[n++] = 100 * (hi / lo - 1);
-            mean += apart[n - 1] / (double)n_groups;
-        }
-        double median = median_of(apart, n);
-        printf("large: at=%zu over_recorded=%.4f apart_median_percent=%.2f apart_mean_percent=%.2f apart_most_percent=%.2f\n",
-               p->counts[c], exp(logs), median, mean, apart[n - 1]);
+        double logs = repeats_apart(p, c, apart);
+        printf("  at %zu: winners over the best measured %.4f; repeats apart %.2f%% (median; mean %.2f, most %.2f)\n",
+               p->counts[c], exp(logs), gsl_stats_median_from_sorted_data(apart, 1, n_groups),
+               gsl_stats_mean(apart, 1, n_groups), apart[n_groups - 1]);
     }
-    printf("large: landscapes=%zu seeds=%zu repeats=%zu depth=%zu noise=%g cpu_ms_per_evaluation=%.2f\n", p->n_landscapes,
-           p->n_seeds, p->n_repeats, p->depth, p->noise,
-           1e3 * cpu / (double)(n_groups * p->n_repeats * p->budget));
-    (void)per_landscape;
+    double logs = repeats_apart(p, p->n_counts - 1, apart);
+    printf("large: strategy=%s budget=%zu depth=%zu noise=%g landscapes=%zu seeds=%zu repeats=%zu over_measured=%.4f "
+           "apart_median_percent=%.2f apart_mean_percent=%.2f apart_most_percent=%.2f cpu_ms_per_evaluation=%.2f\n",
+           p->ops->name, p->budget, p->depth, p->noise, p->n_landscapes, p->n_seeds, p->n_repeats, exp(logs),
+           gsl_stats_median_from_sorted_data(apart, 1, n_groups), gsl_stats_mean(apart, 1, n_groups),
+           apart[n_groups - 1], 1e3 * cpu_s / (double)(n_groups * p->n_repeats * p->budget));
+    free(apart);
+}
+
+/* ---- the whole ---- */
+
+static size_t number(const char *text)
+{
+    char *end;
+    unsigned long x = strtoul(text, &end, 10);
+    if (*end || x == 0) {
+        fprintf(stderr, "large: '%s' is no number from 1 up\n", text);
+        exit(2);
+    }
+    return x;
+}
+
+/* The model of what was measured; noise a part of it. */
+static gp *fit_model(const measured *m)
+{
+    size_t *n_values = mem_alloc(m->n_params * sizeof *n_values);
+    for (size_t i = 0; i < m->n_params; i++)
+        n_values[i] = space_param_at(m->space, i)->n_values;
+    gp *model = gp_new(m->n_params, n_values, &gp_default_prior);
+    gp_fit(model, m->configs, m->y, m->n, FIT_STEPS);
+    gp_condition(model, m->configs, m->y, NULL, m->n);
+    printf(
+        "  %zu times of %llu valid configurations; logarithm of time above the floor: sd %.3f, of which by itself in "
+        "each configuration %.3f\n",
+        m->n, (unsigned long long)space_count(m->space), m->sd, sqrt(model->noise) * m->sd);
+    free(n_values);
+    return model;
+}
+
+static void run_all(plan *p)
+{
+    static const size_t usual[] = {50, 100, 200, 300, 500};
+    kw_error err = {0};
+    size_t n = p->n_landscapes * p->n_seeds * p->n_repeats;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (usual[i] < p->budget)
+            p->counts[p->n_counts++] = usual[i];
+    p->counts[p->n_counts++] = p->budget;
+    p->winners = parallel_alloc(n * p->n_counts * sizeof *p->winners);
+    p->cpu_s = parallel_alloc(n * sizeof *p->cpu_s);
+    if (!p->winners || !p->cpu_s) {
+        fprintf(stderr, "large: no memory\n");
+        exit(3);
+    }
+    const parallel_work w = {.n = n, .item = run_one, .cookie = p};
+    if (parallel_run(&w, &err) != KW_OK)
+        stop(&err);
 }
 
 int main(int argc, char **argv)
 {
     kw_error err = {0};
+    measured m = {0};
     if (argc != 11) {
         fprintf(stderr, "usage: large MATRIX TEMPLATE DIMS BUDGET DEPTH NOISE LANDSCAPES SEEDS REPEATS STRATEGY\n");
         return 2;
     }
-    measured m = {0};
-    load(argv[1], argv[2], argv[3], &m);
-    plan p = {.budget = strtoul(argv[4], NULL, 10), .depth = strtoul(argv[5], NULL, 10), .noise = atof(argv[6]),
-              .n_landscapes = strtoul(argv[7], NULL, 10), .n_seeds = strtoul(argv[8], NULL, 10),
-              .n_repeats = strtoul(argv[9], NULL, 10), .ops = strategy_find(argv[10], &err)};
+    plan p = {.budget = number(argv[4]),
+              .depth = number(argv[5]),
+              .noise = strtod(argv[6], NULL),
+              .n_landscapes = number(argv[7]),
+              .n_seeds = number(argv[8]),
+              .n_repeats = number(argv[9]),
+              .ops = strategy_find(argv[10], &err)};
     if (!p.ops)
         stop(&err);
-    static const size_t usual[] = {50, 100, 200, 300, 500, 1000};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (usual[i] < p.budget)
-            p.counts[p.n_counts++] = usual[i];
-    p.counts[p.n_counts++] = p.budget;
-    size_t *n_values = mem_alloc(m.n_params * sizeof *n_values);
-    for (size_t i = 0; i < m.n_params; i++)
-        n_values[i] = space_param_at(m.space, i)->n_values;
-    gp *model = gp_new(m.n_params, n_values, &gp_default_prior);
-    gp_fit(model, m.configs, m.y, m.n, FIT_STEPS);
-    gp_condition(model, m.configs, m.y, NULL, m.n);
-    printf("large: measured=%zu valid=%llu sd_log=%.3f scale=%.3f nugget_sd_log=%.4f\n", m.n,
-           (unsigned long long)space_count(m.space), m.sd, model->scale, sqrt(model->noise) * m.sd);
+    load(argv[1], argv[2], argv[3], &m);
+    gp *model = fit_model(&m);
     p.landscapes = mem_alloc(p.n_landscapes * sizeof *p.landscapes);
     for (size_t i = 0; i < p.n_landscapes; i++)
         p.landscapes[i] = draw_landscape(&m, model, i + 1);
-    size_t n = p.n_landscapes * p.n_seeds * p.n_repeats;
-    p.winners = parallel_alloc(n * p.n_counts * sizeof *p.winners);
-    p.cpu_s = parallel_alloc(n * sizeof *p.cpu_s);
-    p.least = parallel_alloc(n * sizeof *p.least);
-    const parallel_work w = {n, 0, run_one, NULL, &p};
-    if (parallel_run(&w, &err) != KW_OK)
-        stop(&err);
+    run_all(&p);
     report(&p);
     return 0;
 }

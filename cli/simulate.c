@@ -456,7 +456,8 @@ int cli_simulate(int argc, char **argv)
         "simulate", "FILE... [options]",
         "Replays recorded spaces: what each strategy would have found after so many evaluations, without a device.\n"
         "FILE is a Kernel Tuner cache, T4 results, KTT output, CLBlast tuner output or kernwright results, plain or\n"
-        "gzipped; which of them is told by its content. Ratios are means over seeds of best/optimum. With --noise each\n"
+        "gzipped; which of them is told by its content. Ratios are means over seeds of best/optimum. With --noise "
+        "each\n"
         "seed is run several times, as a search is that is repeated, and it is said how far the winners are apart.",
         rows, sizeof rows / sizeof *rows};
     option_list files;

@@ -61,7 +61,8 @@ static kw_code list_task(const char *name, bool among_all, table *tab, json *lis
 int cli_templates(int argc, char **argv)
 {
     bool as_json = false, helped;
-    const option_row rows[] = {{"--json", OPTION_FLAG, &as_json, NULL, "as JSON, with every parameter's values and `when`"}};
+    const option_row rows[] = {
+        {"--json", OPTION_FLAG, &as_json, NULL, "as JSON, with every parameter's values and `when`"}};
     const option_set set = {
         "templates", "[TASK] [options]",
         "Lists the templates in ./templates and those that come with the program, of one task or of all.", rows, 1};

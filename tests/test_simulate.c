@@ -100,12 +100,8 @@ static void witness_tell(void *state, const uint32_t *config, bool ok, double ti
     assert_true(ok ? time_ns >= 500000 && time_ns < 1e7 : time_ns == 0);
 }
 
-static const strategy_ops strategy_witness = {.name = "witness",
-                                              .doc = "",
-                                              .start = witness_start,
-                                              .ask = witness_ask,
-                                              .tell = witness_tell,
-                                              .stop = free};
+static const strategy_ops strategy_witness = {
+    .name = "witness", .doc = "", .start = witness_start, .ask = witness_ask, .tell = witness_tell, .stop = free};
 
 static void test_view(void **state)
 {

@@ -115,8 +115,8 @@ static void test_late_one(void **state)
     searched x;
     size_t at = 0;
     memset(&x, 0, sizeof x);
-    run("time_ns=${100000 + 100 * A + 10 * B} build=${\"hang\" if A == 0 and B == 1 else \"ok\"}", "exhaustive", 2, 12000,
-        &x);
+    run("time_ns=${100000 + 100 * A + 10 * B} build=${\"hang\" if A == 0 and B == 1 else \"ok\"}", "exhaustive", 2,
+        12000, &x);
     assert_true(x.n_timeouts >= 1);
     while (at < x.n && !strstr(x.pairs[at], "\"A\":0,\"B\":1}"))
         at++;

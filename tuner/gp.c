@@ -147,8 +147,8 @@ void gp_retarget(gp *g, const double *y)
 
 /* ---- prediction ---- */
 
-/* Covariances of one configuration with the watched ones from `first` to before `end`: `by_value` has the factors that it
- * can have with each value. */
+/* Covariances of one configuration with the watched ones from `first` to before `end`: `by_value` has the factors that
+ * it can have with each value. */
 static void covariance_row(const gp *g, const float *by_value, size_t first, size_t end, float *row)
 {
     for (size_t j = first; j < end; j++) {
@@ -169,8 +169,8 @@ static void factors_by_value(const gp *g, const uint32_t *at, float *by_value)
 
 /* row -= sum of weight[k] times row k of `rows`, n numbers of each; n is a multiple of LANES, so that compilers see
  * loops of a known length. */
-static void subtract_rows(float *restrict row, const float *restrict rows, size_t stride, const double *weight, size_t k,
-                          size_t n)
+static void subtract_rows(float *restrict row, const float *restrict rows, size_t stride, const double *weight,
+                          size_t k, size_t n)
 {
     size_t r = 0;
     for (; r + 4 <= k; r += 4) {
@@ -178,7 +178,7 @@ static void subtract_rows(float *restrict row, const float *restrict rows, size_
         float wa = (float)weight[r], wb = (float)weight[r + 1], wc = (float)weight[r + 2], wd = (float)weight[r + 3];
         for (size_t j = 0; j < n; j += LANES)
             for (size_t i = j; i < j + LANES; i++)
-                row[i] -= wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i];
+                row[i] = row[i] - wa * a[i] - wb * b[i] - wc * c[i] - wd * d[i];
     }
     for (; r < k; r++)
         for (size_t j = 0; j < n; j += LANES)
@@ -186,15 +186,14 @@ static void subtract_rows(float *restrict row, const float *restrict rows, size_
                 row[i] -= (float)weight[r] * rows[r * stride + i];
 }
 
-/* Rows `from` to before `to` of the watched from `first` (a multiple of LANES) on, in blocks of columns that stay in a
- * cache. Those before are there. */
-static void whiten(gp *g, size_t from, size_t to, size_t first)
+/* Rows `from` to before `to`, in blocks of columns that stay in a cache. Those before are there. */
+static void whiten(gp *g, size_t from, size_t to)
 {
     size_t width = g->n_table / 2;
     float *by_value = mem_alloc((to - from) * width * sizeof *by_value + 1);
     for (size_t i = from; i < to; i++)
         factors_by_value(g, g->configs + i * g->n_params, by_value + (i - from) * width);
-    for (size_t at = first; at < g->stride; at += BLOCK) {
+    for (size_t at = 0; at < g->stride; at += BLOCK) {
         size_t end = at + BLOCK < g->stride ? at + BLOCK : g->stride;
         for (size_t i = from; i < to; i++) {
             const double *lower = g->lower + i * g->capacity;
@@ -211,12 +210,12 @@ static void whiten(gp *g, size_t from, size_t to, size_t first)
     free(by_value);
 }
 
-static void add_means(gp *g, size_t from, size_t to, size_t first)
+static void add_means(gp *g, size_t from, size_t to)
 {
     if (from == 0)
-        memset(g->mean + first, 0, (g->stride - first) * sizeof *g->mean);
+        memset(g->mean, 0, g->stride * sizeof *g->mean);
     for (size_t i = from; i < to; i++)
-        cblas_saxpy((int)(g->stride - first), (float)g->beta[i], g->white + i * g->stride + first, 1, g->mean + first, 1);
+        cblas_saxpy((int)g->stride, (float)g->beta[i], g->white + i * g->stride, 1, g->mean, 1);
 }
 
 static size_t padded(size_t m)
@@ -236,27 +235,6 @@ void gp_watch(gp *g, const uint32_t *pool, size_t m)
     g->left = mem_realloc(g->left, g->stride * sizeof *g->left + 1);
 }
 
-void gp_watch_more(gp *g, const uint32_t *pool, size_t m)
-{
-    size_t first = g->m / LANES * LANES, n = g->n_rows, before = g->stride;
-    float *white = g->white;
-    if (n == 0) {
-        gp_watch(g, pool, m);
-        return;
-    }
-    g->pool = pool;
-    g->m = m;
-    g->stride = padded(m);
-    g->mean = mem_realloc(g->mean, g->stride * sizeof *g->mean);
-    g->left = mem_realloc(g->left, g->stride * sizeof *g->left);
-    g->white = mem_alloc(g->rows_capacity * g->stride * sizeof *g->white);
-    for (size_t i = 0; i < n; i++)
-        memcpy(g->white + i * g->stride, white + i * before, first * sizeof *white);
-    free(white);
-    whiten(g, 0, n, first);
-    add_means(g, 0, g->n_means, first);
-}
-
 /* Sums over the rows are kept: only those that came since, or the means of other targets, are added. */
 void gp_predict(gp *g, float *mean, float *variance)
 {
@@ -264,8 +242,8 @@ void gp_predict(gp *g, float *mean, float *variance)
         g->rows_capacity = g->capacity;
         g->white = mem_realloc(g->white, g->rows_capacity * g->stride * sizeof *g->white + 1);
     }
-    whiten(g, g->n_rows, g->n, 0);
-    add_means(g, g->n_means, g->n, 0);
+    whiten(g, g->n_rows, g->n);
+    add_means(g, g->n_means, g->n);
     g->n_rows = g->n_means = g->n;
     for (size_t j = 0; j < g->m; j++) {
         float left = g->n == 0 ? (float)g->scale : g->left[j];

@@ -65,9 +65,6 @@ size_t gp_size(const gp *g);
 /* A set of configurations to be predicted again and again. Borrowed until the next gp_watch; conditioning and appending
  * bring it up to date, at O(n) for one configuration and append. */
 void gp_watch(gp *g, const uint32_t *pool, size_t m);
-/* The same with more behind those watched: `pool` begins with them and may lie elsewhere now. Costs what the new ones
- * cost. */
-void gp_watch_more(gp *g, const uint32_t *pool, size_t m);
 /* Posterior mean and variance (without noise) of the watched configurations. */
 void gp_predict(gp *g, float *mean, float *variance);
 

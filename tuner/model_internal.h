@@ -19,10 +19,9 @@ struct model_search {
     bool *is_modelled;
     size_t n_modelled, modelled_capacity, is_capacity;
     double *y;
-    size_t renew, renewed_at, n_random, alt;
-    double final;
     size_t fitted_at;      /* successes at the last fit */
     size_t best_at;        /* the best when the model was made; SIZE_MAX: make it anew */
+    size_t made_at;        /* observations then */
     double mean, sd, bend; /* of the targets */
     /* candidates */
     uint32_t *pool;
@@ -43,11 +42,7 @@ void model_scale_targets(model_search *x);
 /* Of an observation, on the scale of the model: standardised, without what is known from elsewhere. */
 double model_target(const model_search *x, size_t i);
 
-/* What the model says of the candidates. */
-void model_predict(model_search *x);
-/* Expected improvement by a candidate, times its chance of success. */
-double model_gain(const model_search *x, size_t j);
-
+bool model_is_large(const model_search *x); /* the space, as the settings say */
 /* New candidates. */
 void model_new_pool(model_search *x);
 /* Brings the candidates' chance of success up to date. */

@@ -3,7 +3,8 @@
  * A design of a few configurations far from each other comes first. Then, for each proposal, the model is brought up to
  * date and the candidate with the largest expected improvement, times the probability that it does not fail, is
  * proposed. The model is made anew, with new hyper-parameters and new candidates, while it is young, after each tenth
- * more observations, and (with the old hyper-parameters) when there is a new best; between these it only grows.
+ * more observations, and (with the old hyper-parameters) when there is a new best or, in large spaces, after some
+ * observations; between these it only grows.
  */
 #include "tuner/model_internal.h"
 
@@ -29,6 +30,9 @@ const model_settings model_bayes_settings = {
     .design = 12,
     .spread = 1,
     .pool = 2500,
+    .large = 100000,
+    .few = 500,
+    .renew = 10,
     .elites = 5,
     .bend = 1.5,
     .tail = 1,
@@ -40,12 +44,14 @@ const model_settings model_auto_settings = {
     .design = 5,
     .spread = 5,
     .pool = 2500,
+    .large = 100000,
+    .few = 500,
+    .renew = 10,
     .elites = 5,
     .bend = 1.5,
     .tail = 0.5,
     .doubt_until = 60,
     .doubt = 0.4,
-    .climbers = 5,
     .fail_reach = 1.5,
     .gp = &gp_default_prior,
 };
@@ -54,13 +60,6 @@ model_search *model_search_start(const space *s, const strategy_options *o, cons
 {
     model_search *x = mem_calloc(1, sizeof *x);
     x->settings = *settings;
-    if (getenv("K_CLIMB")) x->settings.climbers = (size_t)atoi(getenv("K_CLIMB"));
-    if (getenv("K_POOL")) x->settings.pool = (size_t)atoi(getenv("K_POOL"));
-    if (getenv("K_ELITES")) x->settings.elites = (size_t)atoi(getenv("K_ELITES"));
-    if (getenv("K_DOUBT")) x->settings.doubt_until = (size_t)atoi(getenv("K_DOUBT"));
-    x->alt = getenv("K_ALT") ? (size_t)atoi(getenv("K_ALT")) : 0;
-    x->final = getenv("K_FINAL") ? atof(getenv("K_FINAL")) : 2;
-    x->renew = getenv("K_RENEW") ? (size_t)atoi(getenv("K_RENEW")) : 1000000;
     x->budget = o->budget;
     observations_init(&x->seen, s);
     moves_init(&x->moves, s, o->seed, STREAM);
@@ -268,7 +267,7 @@ static void use_new_prior(model_search *x)
 }
 
 /* What the model says of the candidates. */
-void model_predict(model_search *x)
+static void predict(model_search *x)
 {
     model_weigh_failures(x);
     gp_predict(x->gp, x->mu, x->variance);
@@ -285,19 +284,18 @@ static void update(model_search *x)
     }
     bool to_fit = x->fitted_at == 0 || (x->seen.n_ok < YOUNG && x->seen.n_ok != x->fitted_at) ||
                   (double)x->seen.n_ok >= GROWTH * (double)x->fitted_at;
-    if (to_fit || x->seen.n_ok < x->settings.doubt_until || x->best_at != x->seen.best || x->seen.n >= x->renewed_at + x->renew ||
-        x->n_modelled + 1 >= MAX_MODELLED) {
+    if (to_fit || x->seen.n_ok < x->settings.doubt_until || x->best_at != x->seen.best ||
+        (model_is_large(x) && x->seen.n >= x->made_at + x->settings.renew) || x->n_modelled + 1 >= MAX_MODELLED) {
         model_scale_targets(x);
         if (to_fit)
             fit(x);
         condition(x);
-        grow_model(x);
         model_new_pool(x);
         x->best_at = x->seen.best;
-        x->renewed_at = x->seen.n;
-    } else
-        grow_model(x);
-    model_predict(x);
+        x->made_at = x->seen.n;
+    }
+    grow_model(x);
+    predict(x);
 }
 
 /* What was measured of the best, on the scale of the model plus what is known from elsewhere. */
@@ -315,23 +313,16 @@ static double expected_improvement(double least, double mean, double sd)
     return sd * (z * gsl_cdf_ugaussian_P(z) + gsl_ran_ugaussian_pdf(z));
 }
 
-double model_gain(const model_search *x, size_t j)
-{
-    double mean = x->mu[j] + x->trust * x->offset[j] / x->sd;
-    double gain = expected_improvement(least_target(x), mean, sqrt(x->variance[j]));
-    return gain * x->fine[j] / (x->fine[j] + x->failing[j]);
-}
-
 static size_t choose_best(model_search *x)
 {
-    double most = -1;
+    double least = least_target(x), most = -1;
     size_t best = SIZE_MAX;
-    bool near = space_count(x->seen.space) > 2500 && x->n_random < x->m &&
-        ((x->alt && x->seen.n % x->alt == 0) || (double)x->seen.n >= x->final * (double)x->budget);
-    for (size_t j = near ? x->n_random : 0; j < x->m; j++) {
+    for (size_t j = 0; j < x->m; j++) {
         if (x->gone[j])
             continue;
-        double gain = model_gain(x, j);
+        double mean = x->mu[j] + x->trust * x->offset[j] / x->sd;
+        double gain = expected_improvement(least, mean, sqrt(x->variance[j]));
+        gain *= x->fine[j] / (x->fine[j] + x->failing[j]);
         if (gain > most && !observations_has(&x->seen, x->pool + j * x->seen.n_params)) {
             most = gain;
             best = j;
@@ -345,7 +336,7 @@ static bool propose_candidate(model_search *x, uint32_t *config)
     size_t best = choose_best(x);
     if (best == SIZE_MAX) { /* all of them were proposed, and no success since that made others candidates */
         model_new_pool(x);
-        model_predict(x);
+        predict(x);
         best = choose_best(x);
     }
     if (best == SIZE_MAX)

@@ -20,10 +20,10 @@ typedef struct simulate_options {
     size_t n_strategies;
     size_t repeat; /* seeds per space */
     uint64_t seed;
-    double noise;  /* standard deviation of the logarithm of a time as told: log-normal; 0: as recorded */
-    size_t runs;   /* of each seed, told apart by nothing but the noise; 0 counts as 1 */
-    size_t jobs;                                            /* processes; 0: one per core */
-    const size_t *budgets;                                  /* evaluations, one per space; strategies are told */
+    double noise;          /* standard deviation of the logarithm of a time as told: log-normal; 0: as recorded */
+    size_t runs;           /* of each seed, told apart by nothing but the noise; 0 counts as 1 */
+    size_t jobs;           /* processes; 0: one per core */
+    const size_t *budgets; /* evaluations, one per space; strategies are told */
     void (*progress)(size_t done, size_t of, void *cookie); /* NULL: none */
     void *cookie;
 } simulate_options;

@@ -63,7 +63,7 @@ typedef struct together {
     flight *first, *last; /* not told yet, in the order in which they were asked */
     flight *late;         /* passed over, since they kept all others waiting: told when they come */
     size_t n_untold;      /* from first on */
-    uint64_t n, limit; /* evaluations, those of the store included */
+    uint64_t n, limit;    /* evaluations, those of the store included */
     uint64_t asked;
     int64_t start_ns;
     double seconds;
