@@ -371,6 +371,7 @@ static void handle_line(worker_proc *w, const char *line, size_t length)
         w->began = true;
         w->waits = m.turn == TURN_WAIT;
         set_deadline(w, w->waits ? 0 : m.stage <= STAGE_COMPILE ? w->limits.compile_ms : w->limits.run_ms);
+        log_debug("worker %zu: job %lld in stage %s", w->index, (long long)w->job, stage_name(w->stage));
         pool_event e = {
             .kind = POOL_STAGE, .worker = w->index, .job = w->job, .stage = m.stage, .turn = m.turn};
         tell(p, &e);
