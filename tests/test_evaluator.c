@@ -188,8 +188,8 @@ int main(int argc, char **argv)
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     alarm(300); /* whoever waits for ever has failed */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures), cmocka_unit_test(hopeless),       cmocka_unit_test(rejected),
-        cmocka_unit_test(failures), cmocka_unit_test(no_such_device), cmocka_unit_test(interrupt),
+        cmocka_unit_test(measures),         cmocka_unit_test(hopeless),       cmocka_unit_test(rejected),
+        cmocka_unit_test(failures),         cmocka_unit_test(no_such_device), cmocka_unit_test(interrupt),
         cmocka_unit_test(dies_in_its_turn),
     };
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);

@@ -433,10 +433,12 @@ static void waits_for_its_turn(void **state)
     events e;
     kw_error err = {0};
     (void)state;
-    pool *p = start(HELLO "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; "
-                          "case $line in *'\"go\"'*) echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"over\"}'; " RESULT
-                          ";; esac; exit 3",
-                    1, &e);
+    pool *p = start(
+        HELLO
+        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; "
+        "case $line in *'\"go\"'*) echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"over\"}'; " RESULT
+        ";; esac; exit 3",
+        1, &e);
     submit_with(p, 0, 7, "", (job_limits){60000, 300});
     while (e.n == 0)
         poll_for(p, 20);
@@ -460,8 +462,10 @@ static void hangs_in_its_turn(void **state)
     events e;
     kw_error err = {0};
     (void)state;
-    pool *p = start(HELLO "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 60",
-                    1, &e);
+    pool *p = start(
+        HELLO
+        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 60",
+        1, &e);
     submit_with(p, 0, 7, "", (job_limits){60000, 300});
     while (e.n == 0)
         poll_for(p, 20);

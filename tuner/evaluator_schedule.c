@@ -8,7 +8,7 @@
 
 #define TIMING_TRACK 900  /* in a trace: of the second timing worker and those after it */
 #define DEVICE_TRACK 1000 /* behind those of the workers */
-#define SHARED_MEMORY 16  /* the part of the device's memory that the tensors of a shared device's candidates may take */
+#define SHARED_MEMORY 16 /* the part of the device's memory that the tensors of a shared device's candidates may take */
 
 /* ---- what there is ---- */
 
@@ -213,13 +213,14 @@ static void trace_record(evaluator *e, const candidate *c, const job_record *r, 
         if (!(parts[i].ms > 0))
             continue;
         int64_t from = c->sent_ns + (int64_t)(parts[i].start_ms * 1e6);
-        trace_add(e->options.trace, track_of(e, worker), parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6), 1);
+        trace_add(e->options.trace, track_of(e, worker), parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6),
+                  1);
     }
     /* Its length is right, its place is not: the device's parts of both stages in one piece. */
     if (r->device_ms > 0) {
         int64_t from = c->sent_ns + (int64_t)((r->verify_ms > 0 ? r->verify_start_ms : r->time_start_ms) * 1e6);
-        trace_add(e->options.trace, DEVICE_TRACK + track_of(e, worker) - 1, "device", name, from, from + (int64_t)(r->device_ms * 1e6),
-                  0);
+        trace_add(e->options.trace, DEVICE_TRACK + track_of(e, worker) - 1, "device", name, from,
+                  from + (int64_t)(r->device_ms * 1e6), 0);
     }
 }
 
