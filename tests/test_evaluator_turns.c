@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -90,6 +91,18 @@ static void evaluate(const job *j)
     usleep(2000);
 }
 
+/* Dies as the system's killer of memory hogs does it, the first $KILLS times that it is to compile candidate 3. */
+static void maybe_die(int64_t id)
+{
+    char path[1024];
+    for (int i = 0; id == 3 && getenv("KILLS") && i < atoi(getenv("KILLS")); i++) {
+        snprintf(path, sizeof path, "%s.killed.%d", getenv("LOG"), i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (fd >= 0)
+            raise(SIGKILL);
+    }
+}
+
 static void answer(const char *text, size_t length)
 {
     arena *memory = arena_new();
@@ -102,6 +115,8 @@ static void answer(const char *text, size_t length)
         _exit(6);
     job_stage_print(j.id, STAGE_COMPILE, &out);
     put(&out);
+    note("begin", "job", j.id);
+    maybe_die(j.id);
     job_record r = {.outcome = OUTCOME_OK, .stage = STAGE_DONE, .registers = -1, .spill_bytes = -1, .local_bytes = -1};
     if (j.mode == JOB_EVALUATE) {
         evaluate(&j);
@@ -109,6 +124,7 @@ static void answer(const char *text, size_t length)
         r.n_samples = 3;
         r.method = timing_method_name(TIMING_EVENTS);
     }
+    note("end", "job", j.id);
     job_record_print(j.id, &r, &out);
     put(&out);
     task_free(t);
@@ -136,30 +152,49 @@ static int worker(void)
     return 0;
 }
 
-/* ---- the test ---- */
+/* ---- the tests ---- */
 
-static void alone_while_timing(void **state)
+/* Two workers that verify and time, and eight candidates. */
+static setting *begin(int compile_workers)
 {
-    (void)state;
     kw_error err = {0};
-    char *folder = fs_temp_folder("kernwright-test-turns-", &err), *self = fs_self_path();
-    char *path = fs_join(folder, "log"), what[16], of[16];
+    char *folder = fs_temp_folder("kernwright-test-turns-", &err), *self = fs_self_path(),
+         *path = fs_join(folder, "log");
     strb command = STRB_INIT;
     strb_printf(&command, "exec '%s' turns", self);
     setenv("LOG", path, 1);
-    const evaluator_options o = {
-        .worker_command = strb_text(&command), .compile_workers = 1, .timing_workers = 2, .run_ms = 60000};
+    const evaluator_options o = {.worker_command = strb_text(&command),
+                                 .compile_workers = compile_workers,
+                                 .timing_workers = 2,
+                                 .run_ms = 60000};
     setting *s = setting_begin(&setting_plain, &o);
     s->folder = folder;
     for (uint32_t i = 0; i < 8; i++)
         setting_add(s, i, CANDIDATE_TARGET, "N=100");
-    setting_all_ok(s);
-    FILE *f = fopen(path, "r");
+    strb_clear(&command);
+    free(path);
+    free(self);
+    return s;
+}
+
+static FILE *open_log(void)
+{
+    FILE *f = fopen(getenv("LOG"), "r");
     assert_non_null(f);
+    return f;
+}
+
+static void alone_while_timing(setting *s)
+{
+    char what[16], of[16];
+    setting_all_ok(s);
+    FILE *f = open_log();
     int verifying = 0, timing = 0, n_timed = 0, id;
     bool together = false;
     while (fscanf(f, "%15s %15s %d", what, of, &id) == 3) {
         const int step = strcmp(what, "begin") == 0 ? 1 : -1;
+        if (strcmp(of, "job") == 0)
+            continue;
         *(strcmp(of, "time") == 0 ? &timing : &verifying) += step;
         n_timed += step > 0 && strcmp(of, "time") == 0;
         together = together || verifying == 2;
@@ -170,10 +205,62 @@ static void alone_while_timing(void **state)
     assert_true(together);
     assert_int_equal(n_timed, 8);
     assert_int_equal(evaluator_restarts(s->e), 0);
-    strb_clear(&command);
-    free(path);
-    free(self);
     setting_end(s);
+}
+
+static void beside_compilers(void **state)
+{
+    (void)state;
+    alone_while_timing(begin(1));
+}
+
+static void without_compilers(void **state)
+{
+    (void)state;
+    alone_while_timing(begin(0));
+}
+
+/* How many jobs begin while candidate 3 is tried for the last time. */
+static int beside_the_last_of_3(void)
+{
+    char what[16], of[16];
+    int id, busy = 0, beside = 0;
+    bool of_3 = false;
+    FILE *f = open_log();
+    while (fscanf(f, "%15s %15s %d", what, of, &id) == 3) {
+        const bool is_begin = strcmp(what, "begin") == 0;
+        if (strcmp(of, "job") != 0)
+            continue;
+        if (id == 3 && is_begin)
+            beside = busy;
+        else if (of_3 && is_begin)
+            beside++;
+        if (id == 3)
+            of_3 = is_begin;
+        else
+            busy += is_begin ? 1 : -1;
+    }
+    fclose(f);
+    return beside;
+}
+
+/* Killed for want of memory: another try with nothing beside it, and no third one. */
+static void memory_is_short(void **state)
+{
+    (void)state;
+    for (int kills = 1; kills <= 2; kills++) {
+        setenv("KILLS", kills == 1 ? "1" : "2", 1);
+        setting *s = begin(0);
+        for (size_t i = 0; i < 8; i++)
+            setting_next(s);
+        unsetenv("KILLS");
+        for (size_t i = 0; i < 8; i++)
+            assert_int_equal(s->c[i].record.outcome, i == 2 && kills == 2 ? OUTCOME_CRASH : OUTCOME_OK);
+        if (kills == 1)
+            assert_int_equal(beside_the_last_of_3(), 0);
+        assert_int_equal(evaluator_restarts(s->e), kills);
+        setting_end(s);
+    }
 }
 
 int main(int argc, char **argv)
@@ -182,6 +269,7 @@ int main(int argc, char **argv)
         return worker();
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     alarm(300); /* whoever waits for ever has failed */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alone_while_timing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(beside_compilers), cmocka_unit_test(without_compilers),
+                                       cmocka_unit_test(memory_is_short)};
     return cmocka_run_group_tests_name("evaluator_turns", tests, NULL, NULL);
 }

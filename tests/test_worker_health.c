@@ -1,6 +1,6 @@
 /* A device that computes no more is no candidate's fault: the worker asks a kernel of its own before it believes that a
- * candidate is wrong. Here what comes back from the device is spoiled on its way, as a broken device would: this program
- * has a clEnqueueReadBuffer of its own in front of the driver's. Skipped where there is no OpenCL device. */
+ * candidate is wrong. Here what comes back from the device is spoiled on its way, as a broken device would: this
+ * program has a clEnqueueReadBuffer of its own in front of the driver's. Skipped where there is no OpenCL device. */
 #include "tests/support_worker.h"
 
 #include "base/mem.h"
