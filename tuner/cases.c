@@ -236,8 +236,8 @@ static size_t add_random(const case_source *s, const variant *v, size_t wanted, 
     size_t found = 0;
     for (uint64_t draw = 0; draw < RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
         task_shape shape;
-        if (!small_random_shape(s, v, draw, &shape) || !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape) ||
-            (target && same_dims(s, target, &shape)))
+        if (!small_random_shape(s, v, draw, &shape) || !variant_fits(v, &shape, s->limits, NULL) ||
+            seen(s, cases, *n, &shape) || (target && same_dims(s, target, &shape)))
             continue;
         if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
             found++;

@@ -45,6 +45,8 @@ kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_err
     size_t compilers = policy_compile_workers(&e->device, pool_hello(e->pool), options->compile_workers);
     e->pauses = evaluator_is_cpu(e) && compilers > 0 && pool_can_pause(e->pool);
     e->n_timing = policy_timing_workers(&e->device, compilers, options->timing_workers);
+    if (!evaluator_is_cpu(e) && options->compile_workers < 0 && compilers > e->n_timing)
+        compilers -= e->n_timing - 1; /* each of these keeps a core busy */
     if (e->pauses && options->timing_workers == 0 && policy_shares_all(compilers)) {
         e->n_timing = compilers;
         compilers = 0;

@@ -35,14 +35,14 @@ struct evaluator {
     candidate **by_worker; /* what each worker is at */
     size_t n_workers, n_timing, in_compile;
     turn_of_worker turns[MOST_TIMING_WORKERS];
-    bool pauses;      /* a CPU device whose compilers stand still while something is timed; else they take turns with it */
-    queue again;      /* out of memory while compiling: once more, with nothing beside it */
+    bool pauses; /* a CPU device whose compilers stand still while something is timed; else they take turns with it */
+    queue again; /* out of memory while compiling: once more, with nothing beside it */
     candidate *alone; /* the one of them at work */
     void (*tick)(void *cookie); /* NULL: none */
     void *tick_cookie;
     evaluator_rates rates;
     bool has_prepared; /* a compiler was asked for the worker's own kernels */
-    bool is_fresh; /* nothing was pending, and the timing worker has not got anything since */
+    bool is_fresh;     /* nothing was pending, and the timing worker has not got anything since */
     size_t pending;
     int64_t next_id;
     bool compile_phase;    /* CPU devices that take turns: compiling now, timing has to wait */

@@ -48,10 +48,10 @@ size_t policy_compile_workers(const device_info *d, const message *hello, int wa
 
 size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted)
 {
-    if (n_compilers == 0)
-        return 1;
     if (wanted > 0)
         return wanted < MOST_TIMING_WORKERS ? (size_t)wanted : MOST_TIMING_WORKERS;
+    if (n_compilers == 0)
+        return 1;
     const bool is_gpu = !d->limits.is_cpu && !d->simulated && strncmp(d->spec, "opencl:", 7) == 0;
     return is_gpu ? GPU_TIMING_WORKERS : 1;
 }

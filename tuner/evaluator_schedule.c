@@ -8,7 +8,7 @@
 
 #define TIMING_TRACK 900  /* in a trace: of the second timing worker and those after it */
 #define DEVICE_TRACK 1000 /* behind those of the workers */
-#define SHARED_MEMORY 16  /* the part of the device's memory that the tensors of a shared device's candidates may take */
+#define SHARED_MEMORY 16 /* the part of the device's memory that the tensors of a shared device's candidates may take */
 
 /* ---- what there is ---- */
 
@@ -101,8 +101,8 @@ static bool is_probing(const evaluator *e)
     return e->by_worker[0] && e->by_worker[0]->kind == CANDIDATE_PROBE;
 }
 
-/* What may go to another timing worker than the first one: searching. Re-timing compares, and wants the same process for
- * all. Two workers need twice the memory. */
+/* What may go to another timing worker than the first one: searching. Re-timing compares, and wants the same process
+ * for all. Two workers need twice the memory. */
 static bool may_share(const evaluator *e, const candidate *c)
 {
     uint64_t bytes = 0;
@@ -118,8 +118,23 @@ static bool may_share(const evaluator *e, const candidate *c)
     return memory <= 0 || bytes < (uint64_t)memory / (SHARED_MEMORY * e->n_timing);
 }
 
+/* Where workers compile their own: a candidate for which memory was short goes once more, with nobody beside it. */
+static bool start_alone(evaluator *e, size_t worker)
+{
+    if (evaluator_times(e) || !pool_is_idle(e->pool, worker))
+        return false;
+    candidate *c = queue_pop(&e->again);
+    c->state = RUNNING;
+    e->alone = evaluator_send(e, c, worker, false) ? c : NULL;
+    return true;
+}
+
 static bool start_timing_on(evaluator *e, size_t worker)
 {
+    if (compilers(e) == 0 && e->alone)
+        return false;
+    if (compilers(e) == 0 && e->again.first)
+        return start_alone(e, worker);
     candidate *c = evaluator_next_to_time(e);
     if (!c || e->by_worker[worker] || !pool_is_idle(e->pool, worker) || must_wait(e, c) || is_probing(e) ||
         (worker > 0 && !may_share(e, c)))
@@ -183,8 +198,8 @@ void evaluator_schedule(evaluator *e)
         schedule_phases(e);
         return;
     }
-    /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the reference while the
-       others are still compiling. On a CPU they need the cores. */
+    /* The first of all is compiled by the timing worker itself, which then draws inputs and asks the reference while
+       the others are still compiling. On a CPU they need the cores. */
     if (!evaluator_is_cpu(e) && e->is_fresh && e->waiting.first && !evaluator_next_to_time(e))
         queue_push(&e->compiled, queue_pop(&e->waiting));
     start_timing(e);
@@ -213,13 +228,14 @@ static void trace_record(evaluator *e, const candidate *c, const job_record *r, 
         if (!(parts[i].ms > 0))
             continue;
         int64_t from = c->sent_ns + (int64_t)(parts[i].start_ms * 1e6);
-        trace_add(e->options.trace, track_of(e, worker), parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6), 1);
+        trace_add(e->options.trace, track_of(e, worker), parts[i].what, name, from, from + (int64_t)(parts[i].ms * 1e6),
+                  1);
     }
     /* Its length is right, its place is not: the device's parts of both stages in one piece. */
     if (r->device_ms > 0) {
         int64_t from = c->sent_ns + (int64_t)((r->verify_ms > 0 ? r->verify_start_ms : r->time_start_ms) * 1e6);
-        trace_add(e->options.trace, DEVICE_TRACK + track_of(e, worker) - 1, "device", name, from, from + (int64_t)(r->device_ms * 1e6),
-                  0);
+        trace_add(e->options.trace, DEVICE_TRACK + track_of(e, worker) - 1, "device", name, from,
+                  from + (int64_t)(r->device_ms * 1e6), 0);
     }
 }
 
@@ -230,15 +246,20 @@ static void take_record(job_record *to, job_record *from)
     memset(from, 0, sizeof *from);
 }
 
+static void try_again(evaluator *e, candidate *c, job_record *r)
+{
+    log_debug("%s: no memory to compile a candidate, it is tried again alone", c->variant->template_name);
+    job_record_clear(r);
+    queue_push(&e->again, c);
+}
+
 static void compile_done(evaluator *e, candidate *c, job_record *r)
 {
     bool was_alone = e->alone == c;
     e->in_compile--;
     e->alone = was_alone ? NULL : e->alone;
     if (r->out_of_memory && !was_alone) {
-        log_debug("%s: no memory to compile a candidate, it is tried again alone", c->variant->template_name);
-        job_record_clear(r);
-        queue_push(&e->again, c);
+        try_again(e, c, r);
         return;
     }
     e->phase_compiled++;
@@ -256,6 +277,12 @@ static void compile_done(evaluator *e, candidate *c, job_record *r)
 /* The real compile time and the compiler's figures are those of the first build; the second came from a cache. */
 static void timing_done(evaluator *e, candidate *c, job_record *r)
 {
+    const bool was_alone = e->alone == c;
+    e->alone = was_alone ? NULL : e->alone;
+    if (r->out_of_memory && compilers(e) == 0 && !was_alone) {
+        try_again(e, c, r);
+        return;
+    }
     if (candidate_is_new(c) && c->record.compile_ms > 0)
         policy_learn(&e->rates.timing_ms, c->sent_ns);
     if (c->record.compile_ms > 0) {

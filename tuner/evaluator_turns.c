@@ -1,5 +1,6 @@
-/* Who uses the device when. Several timing workers verify beside each other, which fills the gaps that each leaves while
- * its host works; whoever times is alone. On a CPU device compilers are in the way as well: they stand still meanwhile. */
+/* Who uses the device when. Several timing workers verify beside each other, which fills the gaps that each leaves
+ * while its host works; whoever times is alone. On a CPU device whatever works is in the way: it stands still
+ * meanwhile. */
 #include "tuner/evaluator_internal.h"
 
 static size_t count(const evaluator *e, turn_of_worker t)

@@ -106,7 +106,7 @@ typedef struct job {
     job_timing timing;
     job_limits limits;
     job_turns turns;
-    bool prepare; /* JOB_COMPILE: the worker's own kernels as well, for the one that verifies */
+    bool prepare;      /* JOB_COMPILE: the worker's own kernels as well, for the one that verifies */
     int64_t verify_ms; /* JOB_VERIFY: no further case is begun after so long; 0: all cases */
     /* The trusted variant for full comparison of sampled cases; NULL source: none. */
     const char *trusted_source, *trusted_options;

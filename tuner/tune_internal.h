@@ -56,6 +56,7 @@ typedef struct search {
     timing_method method; /* batches for all once a fast candidate was seen: methods are never compared */
     trial *pending;       /* in the evaluator */
     trial *simulated;     /* begun ahead, or NULL */
+    bool may_simulate;    /* it is to be begun with while something else is waited for */
     uint64_t proposed, measured, reused, failed;
     size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
@@ -122,6 +123,7 @@ kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, 
 /* Begins with that of an entry which is going to be asked for, while the device is at something else; until it was
  * asked for, or is wanted no more. */
 void search_simulate_begin(search *q, const ledger_entry *entry);
+void search_simulate_beside(search *q); /* several times a second while something is waited for */
 void search_simulate_end(search *q);
 
 /* tune_task.c: KW_BAD_INPUT when the reference contradicts itself. Once per task and types. */

@@ -116,8 +116,8 @@ static candidate *wait_for_one(search *q, int64_t timeout_ms, kw_error *err)
     if (!q->simulated || timeout_ms >= 0)
         return evaluator_next_within(q->e, timeout_ms, err);
     do {
+        search_simulate_beside(q);
         c = evaluator_next_within(q->e, SIMULATOR_POLL_MS, err);
-        oclgrind_poll(q->o->oclgrind);
     } while (!c && err->code == KW_OK && evaluator_pending(q->e) > 0);
     return c;
 }

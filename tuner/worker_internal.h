@@ -73,13 +73,13 @@ typedef struct run {
     job_record *record;
     device_program *program;
     bool program_is_kept; /* by the worker, not this job's to free */
-    bool from_cache;   /* it was not compiled by this job */
-    stage stage;       /* announced last */
-    bool in_reference; /* the task's own code is at work, */
-    bool said_so;      /* and that was announced */
-    int64_t start_ns;  /* when the job was received */
+    bool from_cache;      /* it was not compiled by this job */
+    stage stage;          /* announced last */
+    bool in_reference;    /* the task's own code is at work, */
+    bool said_so;         /* and that was announced */
+    int64_t start_ns;     /* when the job was received */
     int64_t announced_ns;
-    double waited_ms; /* for turns */
+    double turn_from_ms, turn_to_ms;           /* the last turn; since the job was received */
     double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;

@@ -166,26 +166,70 @@ static bool covers(const plan_launch *a, const plan_launch *b)
     return same && (is_small_grid(b) || !is_small_grid(a));
 }
 
-static bool is_covered(const run *r, size_t launched_from, const plan_launch *l)
+/* Of the cases that were launched. */
+static bool is_covered(const job *j, const bool *launched, const plan_launch *l)
 {
-    for (size_t i = launched_from; i < r->job->n_cases; i++)
-        for (size_t k = 0; k < r->job->cases[i].plan.n_launches; k++)
-            if (covers(&r->job->cases[i].plan.launches[k], l))
+    for (size_t i = 0; i < j->n_cases; i++)
+        for (size_t k = 0; launched[i] && k < j->cases[i].plan.n_launches; k++)
+            if (covers(&j->cases[i].plan.launches[k], l))
                 return true;
     return false;
 }
 
-/* The target first, then those of the other cases that need what has not been compiled yet. */
+static bool needs_launch(const job *j, const bool *launched, const plan *p)
+{
+    bool covered = true;
+    for (size_t k = 0; k < p->n_launches; k++)
+        covered = covered && is_covered(j, launched, &p->launches[k]);
+    return !covered;
+}
+
+static bool has_large_grid(const plan *p)
+{
+    bool large = false;
+    for (size_t k = 0; k < p->n_launches; k++)
+        large = large || !is_small_grid(&p->launches[k]);
+    return large;
+}
+
+static double elements_of(const run *r, const job_case *c)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->job->task->n_tensors; i++) {
+        uint64_t n = 0;
+        kw_error ignored;
+        if (task_tensor_elements(r->job->task, &r->job->types, &c->shape, i, &n, &ignored) == KW_OK)
+            sum += (double)n;
+    }
+    return sum;
+}
+
+/* Of the cases that still have to be launched the next one: large grids first, whose version serves small ones too, and
+ * of these the one with the least work. n_cases: none. */
+static size_t next_to_launch(const run *r, const bool *launched)
+{
+    const job *j = r->job;
+    size_t best = j->n_cases;
+    for (size_t i = 0; i < j->n_cases; i++) {
+        const plan *p = &j->cases[i].plan;
+        if (launched[i] || !needs_launch(j, launched, p))
+            continue;
+        const bool large = has_large_grid(p);
+        const bool best_is_large = best < j->n_cases && has_large_grid(&j->cases[best].plan);
+        if (best == j->n_cases || (large && !best_is_large) ||
+            (large == best_is_large && elements_of(r, &j->cases[i]) < elements_of(r, &j->cases[best])))
+            best = i;
+    }
+    return best;
+}
+
+/* As few and as small cases as make the driver compile all that will be launched. */
 static bool launch_all(run *r)
 {
-    bool good = true;
-    for (size_t i = r->job->n_cases; good && i-- > 0;) {
-        const plan *p = &r->job->cases[i].plan;
-        bool covered = true;
-        for (size_t k = 0; k < p->n_launches; k++)
-            covered = covered && is_covered(r, i + 1, &p->launches[k]);
-        if (!covered)
-            good = launch_once(r, &r->job->cases[i]);
+    bool launched[JOB_MAX_CASES] = {false}, good = true;
+    for (size_t i; good && (i = next_to_launch(r, launched)) < r->job->n_cases;) {
+        good = launch_once(r, &r->job->cases[i]);
+        launched[i] = true;
     }
     return good;
 }
@@ -232,10 +276,13 @@ static bool time_last(run *r)
 {
     r->record->time_start_ms = run_ms(r);
     run_announce(r, STAGE_TIME);
-    const double waited = r->waited_ms;
     bool good = run_time(r, &r->job->cases[r->job->n_cases - 1]);
-    r->record->time_start_ms += r->waited_ms - waited; /* mostly before anything was timed */
-    r->record->time_ms = run_ms(r) - r->record->time_start_ms;
+    double end_ms = run_ms(r);
+    if (r->job->turns != TURNS_NONE && r->turn_to_ms > r->turn_from_ms) { /* the rest is beside others */
+        r->record->time_start_ms = r->turn_from_ms;
+        end_ms = r->turn_to_ms;
+    }
+    r->record->time_ms = end_ms - r->record->time_start_ms;
     return good;
 }
 

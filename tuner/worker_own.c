@@ -124,8 +124,7 @@ bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte)
     if (bytes == 0)
         return true;
     const int64_t units = device_describe(r->device)->limits.compute_units;
-    if (make(w, &err) &&
-        fill_local(r, bytes, byte, GROUPS_PER_UNIT * (size_t)(units > 0 ? units : 1), &err) == KW_OK)
+    if (make(w, &err) && fill_local(r, bytes, byte, GROUPS_PER_UNIT * (size_t)(units > 0 ? units : 1), &err) == KW_OK)
         return true;
     if (r->device->lost)
         return run_device_failed(r, &err, "filling local memory");

@@ -40,9 +40,8 @@ void run_take_turn(run *r, stage s)
     r->stage = s;
     worker_send(r->worker, line.data, line.length);
     strb_clear(&line);
-    const int64_t since = clock_now_ns();
     worker_wait_go(r->worker, r->job->id);
-    r->waited_ms += (double)(clock_now_ns() - since) / 1e6;
+    r->turn_from_ms = run_ms(r);
     run_announce(r, s);
 }
 
@@ -53,6 +52,7 @@ void run_end_turn(run *r)
         return;
     job_turn_print(r->job->id, r->stage, TURN_OVER, &line);
     r->announced_ns = clock_now_ns();
+    r->turn_to_ms = run_ms(r);
     worker_send(r->worker, line.data, line.length);
     strb_clear(&line);
 }
