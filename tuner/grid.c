@@ -141,6 +141,9 @@ shape_grid *grid_new(costmodel *c)
         g->base.dims[a->dim] = a->values[0];
     }
     g->factors = mem_calloc(c->m->n_variants + 1, sizeof *g->factors);
+    g->used = mem_calloc(c->m->n_shapes, sizeof *g->used);
+    g->is_fitted = mem_calloc(c->m->n_variants + 1, sizeof *g->is_fitted);
+    g->all_fits = mem_calloc(c->m->n_variants * COSTMODEL_TERMS + 1, sizeof *g->all_fits);
     return g;
 }
 
@@ -156,7 +159,31 @@ void grid_free(shape_grid *g)
         free(g->axes[i].n_values);
     }
     free(g->factors);
+    free(g->used);
+    free(g->is_fitted);
+    free(g->all_fits);
     free(g);
+}
+
+/* Other shapes than the last time: all fits are void. */
+static void begin_fits(shape_grid *g, const bool *used)
+{
+    bool same = true;
+    for (size_t i = 0; i < g->c->m->n_shapes; i++) {
+        same = same && g->used[i] == (!used || used[i]);
+        g->used[i] = !used || used[i];
+    }
+    if (!same)
+        memset(g->is_fitted, 0, g->c->m->n_variants * sizeof *g->is_fitted);
+}
+
+static const double *fit_of(shape_grid *g, size_t v, const bool *used)
+{
+    double *fit = &g->all_fits[v * COSTMODEL_TERMS];
+    if (!g->is_fitted[v])
+        costmodel_fit(g->c, v, used, fit);
+    g->is_fitted[v] = true;
+    return fit;
 }
 
 void grid_fit(shape_grid *g, const portfolio *p, const bool *used)
@@ -164,8 +191,9 @@ void grid_fit(shape_grid *g, const portfolio *p, const bool *used)
     const cost_table *m = g->c->m;
     double mean[PORTFOLIO_MAX] = {0};
     g->p = *p;
+    begin_fits(g, used);
     for (size_t k = 0; k < p->n; k++) {
-        costmodel_fit(g->c, p->variants[k], used, g->fits[k]);
+        memcpy(g->fits[k], fit_of(g, p->variants[k], used), sizeof g->fits[k]);
         for (size_t i = 0; i < m->n_shapes; i++)
             mean[k] += !used || used[i] ? m->shapes[i].weight * m->ratio[i * m->n_variants + p->variants[k]] : 0;
         size_t at = k;

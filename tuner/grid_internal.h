@@ -27,9 +27,11 @@ struct shape_grid {
     int shift;
     size_t n_axes;
     grid_axis axes[GRID_MAX_KEYS];
-    task_shape base;       /* each axis at its first value */
-    bool has_others;       /* dims that are not on an axis have defaults, which depend on the others */
-    grid_factors *factors; /* of each column of the table */
+    task_shape base;        /* each axis at its first value */
+    bool has_others;        /* dims that are not on an axis have defaults, which depend on the others */
+    grid_factors *factors;  /* of each column of the table */
+    bool *used, *is_fitted; /* shapes of the last fit; columns that were fitted to them */
+    double *all_fits;       /* [column * COSTMODEL_TERMS] */
 
     portfolio p;
     size_t by_mean[PORTFOLIO_MAX]; /* members, the best on the mean first */
