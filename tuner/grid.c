@@ -75,7 +75,7 @@ static size_t set_shift(shape_grid *g, int shift, const int64_t *low, const int6
     return cells;
 }
 
-static bool find_axes(shape_grid *g)
+static bool find_axes(shape_grid *g, size_t most)
 {
     const cost_table *m = g->c->m;
     int64_t low[GRID_MAX_KEYS], high[GRID_MAX_KEYS];
@@ -98,7 +98,7 @@ static bool find_axes(shape_grid *g)
         g->axes[g->n_axes++].dim = d;
     }
     int shift = GRID_FINEST;
-    while (shift <= GRID_COARSEST && set_shift(g, shift, low, high) > GRID_CELLS)
+    while (shift <= GRID_COARSEST && set_shift(g, shift, low, high) > most)
         shift++;
     return g->n_axes > 0 && m->n_shapes > 0 && shift <= GRID_COARSEST;
 }
@@ -122,11 +122,14 @@ bool grid_shape(const shape_grid *g, const grid_sample *x, task_shape *out)
     return ok;
 }
 
-shape_grid *grid_new(costmodel *c)
+/* Of so many columns one at least is a product, or none is taken to be. */
+#define LOOKED_AT 8
+
+static shape_grid *new_grid(costmodel *c, size_t most)
 {
     shape_grid *g = mem_calloc(1, sizeof *g);
     *g = (shape_grid){.c = c};
-    if (!find_axes(g)) {
+    if (!find_axes(g, most)) {
         grid_free(g);
         return NULL;
     }
@@ -145,6 +148,18 @@ shape_grid *grid_new(costmodel *c)
     g->is_fitted = mem_calloc(c->m->n_variants + 1, sizeof *g->is_fitted);
     g->all_fits = mem_calloc(c->m->n_variants * COSTMODEL_TERMS + 1, sizeof *g->all_fits);
     return g;
+}
+
+shape_grid *grid_new(costmodel *c)
+{
+    shape_grid *g = new_grid(c, GRID_CELLS);
+    bool fast = false;
+    for (size_t v = 0; g && v < c->m->n_variants && v < LOOKED_AT && !fast; v++)
+        fast = grid_is_product(g, v);
+    if (!g || fast || grid_cells(g) <= GRID_CELLS_SLOW)
+        return g;
+    grid_free(g);
+    return new_grid(c, GRID_CELLS_SLOW);
 }
 
 void grid_free(shape_grid *g)

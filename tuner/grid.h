@@ -13,6 +13,8 @@
 
 /* The finest cells of which this many suffice, between an eighth of an octave and one. */
 #define GRID_CELLS 20000
+/* The same where plans have to be made for each sample. */
+#define GRID_CELLS_SLOW 1000
 #define GRID_FINEST 5 /* shift: 32 of 256ths */
 #define GRID_COARSEST 8
 #define GRID_MAX_KEYS 4

@@ -45,6 +45,8 @@ typedef struct grid_sample {
 
 /* False: the task refuses the shape. */
 bool grid_shape(const shape_grid *g, const grid_sample *x, task_shape *out);
+/* Are groups, bytes and work of this column products of one factor for each axis? */
+bool grid_is_product(shape_grid *g, size_t v);
 /* What the variant takes there, ns; infinite without a plan. `s`: the same sample as a shape. */
 double grid_ns(shape_grid *g, size_t member, const grid_sample *x, const task_shape *s, double bytes);
 

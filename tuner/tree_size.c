@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "tuner/tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define MAX_FOLDS 16
@@ -22,11 +23,14 @@ static void try_fold(const cost_table *m, shape_grid *g, const bool *used, doubl
 
 static void recommend(tree_sizes *out)
 {
-    double least = regret_mean(&out->held_out[0]);
+    double mean = INFINITY, worst = INFINITY;
     size_t k = 0;
-    for (size_t i = 1; i < out->n; i++)
-        least = regret_mean(&out->held_out[i]) < least ? regret_mean(&out->held_out[i]) : least;
-    while (regret_mean(&out->held_out[k]) > least + TREE_SIZE_GAIN)
+    for (size_t i = 0; i < out->n; i++) {
+        mean = fmin(mean, regret_mean(&out->held_out[i]));
+        worst = fmin(worst, out->held_out[i].worst);
+    }
+    while (k + 1 < out->n &&
+           (regret_mean(&out->held_out[k]) > mean + TREE_SIZE_GAIN || out->held_out[k].worst > worst * TREE_SIZE_WORST))
         k++;
     out->recommended = out->variants[k];
 }
