@@ -10,7 +10,7 @@
 typedef struct dispatch dispatch; /* owns variants, rows, strings of the model */
 
 #define DISPATCH_VARIANTS 8    /* of a device's portfolio, by default */
-#define DISPATCH_AUTO SIZE_MAX /* as many as are recommended */
+#define DISPATCH_AUTO SIZE_MAX /* as many as are recommended, at least the default */
 #define DISPATCH_TREE_SHAPES 4 /* fewer measured shapes make no tree */
 #define DISPATCH_CURVE 16      /* sizes of portfolios that are reported */
 

@@ -131,9 +131,13 @@ static void choose_tree(const choice *c, chosen_device *d)
     report_curve(m, &d->report);
     costmodel *model = new_model(d, m);
     tree_try_sizes(m, model, &d->report.sizes);
-    if (d->report.sizes.n > 0)
+    if (d->report.sizes.recommended > DISPATCH_VARIANTS)
         d->report.recommended = d->report.sizes.recommended;
-    const size_t wanted = c->n_portfolio == DISPATCH_AUTO ? d->report.recommended : c->n_portfolio;
+    else if (d->report.recommended > DISPATCH_VARIANTS && d->report.sizes.n > 0)
+        d->report.recommended = DISPATCH_VARIANTS; /* more would only seem to help */
+    size_t wanted = c->n_portfolio;
+    if (wanted == DISPATCH_AUTO)
+        wanted = d->report.recommended > DISPATCH_VARIANTS ? d->report.recommended : DISPATCH_VARIANTS;
     tree *t = tree_choose(m, &f, wanted, model, &p, &e);
     double *regrets = leaf_regrets(m, t, &e);
     tree_export(t, regrets, &d->tree);

@@ -7,7 +7,7 @@
 
 #define MAX_FOLDS 16
 
-static const size_t sizes[TREE_SIZES] = {2, 4, 8, 12, 16, 24, 32};
+static const size_t sizes[TREE_SIZES] = {PORTFOLIO_DEFAULT, 12, 16, 24, 32};
 
 static void try_fold(const cost_table *m, shape_grid *g, const bool *used, double *ratios, tree_sizes *out)
 {
