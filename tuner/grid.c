@@ -75,7 +75,7 @@ static size_t set_shift(shape_grid *g, int shift, const int64_t *low, const int6
     return cells;
 }
 
-static bool find_axes(shape_grid *g)
+static bool find_axes(shape_grid *g, size_t most)
 {
     const cost_table *m = g->c->m;
     int64_t low[GRID_MAX_KEYS], high[GRID_MAX_KEYS];
@@ -98,7 +98,7 @@ static bool find_axes(shape_grid *g)
         g->axes[g->n_axes++].dim = d;
     }
     int shift = GRID_FINEST;
-    while (shift <= GRID_COARSEST && set_shift(g, shift, low, high) > GRID_CELLS)
+    while (shift <= GRID_COARSEST && set_shift(g, shift, low, high) > most)
         shift++;
     return g->n_axes > 0 && m->n_shapes > 0 && shift <= GRID_COARSEST;
 }
@@ -122,11 +122,14 @@ bool grid_shape(const shape_grid *g, const grid_sample *x, task_shape *out)
     return ok;
 }
 
-shape_grid *grid_new(costmodel *c)
+/* Of so many columns one at least is a product, or none is taken to be. */
+#define LOOKED_AT 8
+
+static shape_grid *new_grid(costmodel *c, size_t most)
 {
     shape_grid *g = mem_calloc(1, sizeof *g);
     *g = (shape_grid){.c = c};
-    if (!find_axes(g)) {
+    if (!find_axes(g, most)) {
         grid_free(g);
         return NULL;
     }
@@ -141,7 +144,22 @@ shape_grid *grid_new(costmodel *c)
         g->base.dims[a->dim] = a->values[0];
     }
     g->factors = mem_calloc(c->m->n_variants + 1, sizeof *g->factors);
+    g->used = mem_calloc(c->m->n_shapes, sizeof *g->used);
+    g->is_fitted = mem_calloc(c->m->n_variants + 1, sizeof *g->is_fitted);
+    g->all_fits = mem_calloc(c->m->n_variants * COSTMODEL_TERMS + 1, sizeof *g->all_fits);
     return g;
+}
+
+shape_grid *grid_new(costmodel *c)
+{
+    shape_grid *g = new_grid(c, GRID_CELLS);
+    bool fast = false;
+    for (size_t v = 0; g && v < c->m->n_variants && v < LOOKED_AT && !fast; v++)
+        fast = grid_is_product(g, v);
+    if (!g || fast || grid_cells(g) <= GRID_CELLS_SLOW)
+        return g;
+    grid_free(g);
+    return new_grid(c, GRID_CELLS_SLOW);
 }
 
 void grid_free(shape_grid *g)
@@ -156,7 +174,31 @@ void grid_free(shape_grid *g)
         free(g->axes[i].n_values);
     }
     free(g->factors);
+    free(g->used);
+    free(g->is_fitted);
+    free(g->all_fits);
     free(g);
+}
+
+/* Other shapes than the last time: all fits are void. */
+static void begin_fits(shape_grid *g, const bool *used)
+{
+    bool same = true;
+    for (size_t i = 0; i < g->c->m->n_shapes; i++) {
+        same = same && g->used[i] == (!used || used[i]);
+        g->used[i] = !used || used[i];
+    }
+    if (!same)
+        memset(g->is_fitted, 0, g->c->m->n_variants * sizeof *g->is_fitted);
+}
+
+static const double *fit_of(shape_grid *g, size_t v, const bool *used)
+{
+    double *fit = &g->all_fits[v * COSTMODEL_TERMS];
+    if (!g->is_fitted[v])
+        costmodel_fit(g->c, v, used, fit);
+    g->is_fitted[v] = true;
+    return fit;
 }
 
 void grid_fit(shape_grid *g, const portfolio *p, const bool *used)
@@ -164,8 +206,9 @@ void grid_fit(shape_grid *g, const portfolio *p, const bool *used)
     const cost_table *m = g->c->m;
     double mean[PORTFOLIO_MAX] = {0};
     g->p = *p;
+    begin_fits(g, used);
     for (size_t k = 0; k < p->n; k++) {
-        costmodel_fit(g->c, p->variants[k], used, g->fits[k]);
+        memcpy(g->fits[k], fit_of(g, p->variants[k], used), sizeof g->fits[k]);
         for (size_t i = 0; i < m->n_shapes; i++)
             mean[k] += !used || used[i] ? m->shapes[i].weight * m->ratio[i * m->n_variants + p->variants[k]] : 0;
         size_t at = k;

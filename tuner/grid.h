@@ -13,6 +13,8 @@
 
 /* The finest cells of which this many suffice, between an eighth of an octave and one. */
 #define GRID_CELLS 20000
+/* The same where plans have to be made for each sample. */
+#define GRID_CELLS_SLOW 1000
 #define GRID_FINEST 5 /* shift: 32 of 256ths */
 #define GRID_COARSEST 8
 #define GRID_MAX_KEYS 4
@@ -35,6 +37,9 @@ void grid_rank(shape_grid *g, size_t cell, size_t ranked[HEADER_TREE_RANKED], do
 
 /* The column that a shape of a table would run; SIZE_MAX if none of the ranked runs it. */
 size_t grid_choice(shape_grid *g, const cost_table *m, size_t shape);
+
+/* grid_fit, and the ratios that the shapes that are not `used` would have: COSTS_MAX_RATIO where nobody runs. */
+void grid_hold_out(shape_grid *g, const cost_table *m, const portfolio *p, const bool *used, double *ratios);
 
 /* All cells ranked; cells with the same ranking are one leaf. */
 typedef struct grid_leaf {

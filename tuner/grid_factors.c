@@ -11,11 +11,6 @@
 #define SEED 23
 #define SAME 1e-9
 
-static void move(const shape_grid *g, task_shape *s, size_t axis, size_t at)
-{
-    s->dims[g->axes[axis].dim] = g->axes[axis].values[at];
-}
-
 static double product(double base, const double *of, size_t n)
 {
     double x = base;
@@ -43,15 +38,22 @@ static bool same(double a, double b)
     return fabs(a - b) <= SAME * fmax(fabs(a), fabs(b));
 }
 
+static bool facts_at(const shape_grid *g, size_t v, const grid_sample *x, costmodel_facts *out)
+{
+    task_shape s;
+    return grid_shape(g, x, &s) && costmodel_facts_of(g->c, v, &s, out);
+}
+
 static bool fill_axes(const shape_grid *g, size_t v, grid_factors *f)
 {
-    if (!costmodel_facts_of(g->c, v, &g->base, &f->base))
+    const grid_sample first = {0};
+    if (!facts_at(g, v, &first, &f->base))
         return false;
     for (size_t i = 0; i < g->n_axes; i++)
         for (size_t k = 0; k < (size_t)g->axes[i].n * GRID_VALUES; k++) {
-            task_shape s = g->base;
-            move(g, &s, i, k);
-            if (!costmodel_facts_of(g->c, v, &s, &f->of[i][k]))
+            grid_sample x = {0};
+            x.at[i] = k;
+            if (!facts_at(g, v, &x, &f->of[i][k]))
                 return false;
         }
     return true;
@@ -60,14 +62,11 @@ static bool fill_axes(const shape_grid *g, size_t v, grid_factors *f)
 static bool probes_agree(const shape_grid *g, size_t v, const grid_factors *f)
 {
     for (uint64_t probe = 0; probe < PROBES; probe++) {
-        grid_sample x;
-        task_shape s = g->base;
+        grid_sample x = {0};
         costmodel_facts is, would;
-        for (size_t i = 0; i < g->n_axes; i++) {
+        for (size_t i = 0; i < g->n_axes; i++)
             x.at[i] = (size_t)(counter_rng_u64(SEED, i, probe) % ((size_t)g->axes[i].n * GRID_VALUES));
-            move(g, &s, i, x.at[i]);
-        }
-        if (!costmodel_facts_of(g->c, v, &s, &is))
+        if (!facts_at(g, v, &x, &is))
             return false;
         multiply(g, f, &x, &would);
         if (!same(is.groups, would.groups) || !same(is.temp_bytes, would.temp_bytes) || !same(is.work, would.work))
@@ -84,8 +83,13 @@ static const grid_factors *factors_of(shape_grid *g, size_t v)
     f->known = true;
     for (size_t i = 0; i < g->n_axes; i++)
         f->of[i] = mem_calloc((size_t)g->axes[i].n * GRID_VALUES, sizeof *f->of[i]);
-    f->is_product = !g->has_others && fill_axes(g, v, f) && probes_agree(g, v, f);
+    f->is_product = fill_axes(g, v, f) && probes_agree(g, v, f);
     return f;
+}
+
+bool grid_is_product(shape_grid *g, size_t v)
+{
+    return factors_of(g, v)->is_product;
 }
 
 double grid_ns(shape_grid *g, size_t member, const grid_sample *x, const task_shape *s, double bytes)

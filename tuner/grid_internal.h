@@ -27,9 +27,11 @@ struct shape_grid {
     int shift;
     size_t n_axes;
     grid_axis axes[GRID_MAX_KEYS];
-    task_shape base;       /* each axis at its first value */
-    bool has_others;       /* dims that are not on an axis have defaults, which depend on the others */
-    grid_factors *factors; /* of each column of the table */
+    task_shape base;        /* each axis at its first value */
+    bool has_others;        /* dims that are not on an axis have defaults, which depend on the others */
+    grid_factors *factors;  /* of each column of the table */
+    bool *used, *is_fitted; /* shapes of the last fit; columns that were fitted to them */
+    double *all_fits;       /* [column * COSTMODEL_TERMS] */
 
     portfolio p;
     size_t by_mean[PORTFOLIO_MAX]; /* members, the best on the mean first */
@@ -43,6 +45,8 @@ typedef struct grid_sample {
 
 /* False: the task refuses the shape. */
 bool grid_shape(const shape_grid *g, const grid_sample *x, task_shape *out);
+/* Are groups, bytes and work of this column products of one factor for each axis? */
+bool grid_is_product(shape_grid *g, size_t v);
 /* What the variant takes there, ns; infinite without a plan. `s`: the same sample as a shape. */
 double grid_ns(shape_grid *g, size_t member, const grid_sample *x, const task_shape *s, double bytes);
 

@@ -193,3 +193,14 @@ size_t grid_choice(shape_grid *g, const cost_table *m, size_t shape)
             return ranked[k];
     return SIZE_MAX;
 }
+
+void grid_hold_out(shape_grid *g, const cost_table *m, const portfolio *p, const bool *used, double *ratios)
+{
+    grid_fit(g, p, used);
+    for (size_t i = 0; i < m->n_shapes; i++) {
+        if (used[i])
+            continue;
+        const size_t v = grid_choice(g, m, i);
+        ratios[i] = v == SIZE_MAX ? COSTS_MAX_RATIO : m->ratio[i * m->n_variants + v];
+    }
+}

@@ -379,6 +379,14 @@ size_t tree_leaves(const tree *t)
     return t->n_leaves;
 }
 
+size_t tree_cells(const tree *t)
+{
+    size_t n = t->grid.grid ? 1 : 0;
+    for (size_t i = 0; i < t->m->task->n_dims && n > 0; i++)
+        n *= t->m->task->dims[i].is_key ? (size_t)t->grid.grid->n[i] : 1;
+    return n;
+}
+
 /* The member that a leaf of nodes puts at this place, from 0; of equals the first. */
 static size_t ranked(const tree *t, size_t leaf, size_t place)
 {
@@ -435,9 +443,7 @@ static void export_leaf(const tree *t, size_t i, double regret, header_leaf *out
 /* What is expected of the first that runs, and of the others in proportion. */
 static void export_grid(const tree *t, const double *leaf_regret, header_tree *out)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < t->m->task->n_dims; i++)
-        n = t->m->task->dims[i].is_key ? (n > 0 ? n : 1) * (size_t)t->grid.grid->n[i] : n;
+    const size_t n = tree_cells(t);
     out->grid = mem_calloc(1, sizeof *out->grid);
     *out->grid = *t->grid.grid;
     out->grid->leaf = mem_calloc(n, sizeof *out->grid->leaf);

@@ -36,6 +36,7 @@ tree *tree_of_grid(const cost_table *m, const shape_features *f, const portfolio
 
 size_t tree_leaf(const tree *t, const int64_t *dims); /* 0 to tree_leaves - 1 */
 size_t tree_leaves(const tree *t);
+size_t tree_cells(const tree *t); /* of its grid; 0: it has nodes */
 /* Which variant (column of the matrix) the tree puts at this place for a shape, from 0; SIZE_MAX: no more, or the shape
  * is out of reach. */
 size_t tree_variant(const tree *t, const int64_t *dims, size_t place);
@@ -59,6 +60,9 @@ typedef struct tree_estimate {
     size_t folds;
 } tree_estimate;
 
+/* Number `i` of n shuffled shapes, always the same: neighbours in a sorted list shall not share a fold. n numbers. */
+size_t *tree_shuffled(size_t n);
+
 /* Shapes up to this many are left out one by one; more of them in 16 folds, of more than 256 in 8. */
 #define TREE_LEAVE_ONE_OUT 64
 
@@ -67,7 +71,20 @@ typedef struct tree_estimate {
  * says is tried, and taken unless the tree is clearly better, or as good on every shape. The mean shares of all
  * variants, which stand beside each one's times, know the shape that is left out. */
 void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, costmodel *c, tree_estimate *out);
-/* That, and portfolio and tree made from all shapes. The tree borrows the table and the model. */
+/* The same for portfolios of several sizes from PORTFOLIO_DEFAULT on, with grids; in at most 16 folds. n is 0 where there
+ * is no grid. Recommended
+ * is the least size whose mean regret is within TREE_SIZE_GAIN of the least, and whose worst is at most TREE_SIZE_WORST
+ * times the least; if none is, the largest. */
+#define TREE_SIZES 5
+#define TREE_SIZE_GAIN 0.005
+#define TREE_SIZE_WORST 1.1
+typedef struct tree_sizes {
+    size_t n, variants[TREE_SIZES], recommended;
+    regret_sum held_out[TREE_SIZES];
+} tree_sizes;
+void tree_try_sizes(const cost_table *m, costmodel *c, tree_sizes *out);
+
+/* Cross-validation, and portfolio and tree made from all shapes. The tree borrows the table and the model. */
 tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmodel *c, portfolio *p,
                   tree_estimate *out);
 

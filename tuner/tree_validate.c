@@ -15,9 +15,10 @@ static const double priors[] = {4, 2, 1, 0.25};
 #define N_PRIORS (sizeof priors / sizeof *priors)
 #define NEAR 0.002  /* mean regrets as near as this are equal */
 #define CLEARLY 0.5 /* standard errors */
+/* The tree that the model has to beat is the best of many settings, so its mean is partly luck. */
+#define MODEL_CLEARLY 1.0
 
-/* A fixed permutation, so that neighbours in a sorted list do not share a fold. */
-static size_t *shuffled(size_t n)
+size_t *tree_shuffled(size_t n)
 {
     size_t *order = mem_calloc(n + 1, sizeof *order);
     for (size_t i = 0; i < n; i++) {
@@ -44,18 +45,6 @@ static void measured_fold(const cost_table *m, const shape_features *f, const po
                     ratios[(a * N_PRIORS + b) * m->n_shapes + i] = tree_ratio(t, i);
         }
     tree_free(t);
-}
-
-/* The same of a grid; of a single cell for each, not of all. */
-static void grid_fold(const cost_table *m, const portfolio *p, shape_grid *g, const bool *used, double *ratios)
-{
-    grid_fit(g, p, used);
-    for (size_t i = 0; i < m->n_shapes; i++) {
-        if (used[i])
-            continue;
-        const size_t v = grid_choice(g, m, i);
-        ratios[i] = v == SIZE_MAX ? COSTS_MAX_RATIO : m->ratio[i * m->n_variants + v];
-    }
 }
 
 /* The same of a tree that is fitted to the shapes that the model draws, too. */
@@ -126,7 +115,7 @@ static void consider_model(const cost_table *m, const double *by_model, tree_est
 {
     double error;
     const double worse = difference(m, by_model, out->ratios, &error);
-    if (worse > NEAR + CLEARLY * error || (worse >= 0 && error <= 0))
+    if (worse > NEAR + MODEL_CLEARLY * error || (worse >= 0 && error <= 0))
         return;
     out->settings = model_settings;
     out->held_out = regret_of(m, by_model);
@@ -142,7 +131,7 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     out->folds = n <= TREE_LEAVE_ONE_OUT ? n : n <= 256 ? 16 : 8;
     double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios), *by_model = mem_calloc(n, sizeof *by_model);
     bool *used = mem_calloc(n, sizeof *used);
-    size_t *order = shuffled(n);
+    size_t *order = tree_shuffled(n);
     shape_grid *g = c ? grid_new(c) : NULL;
     for (size_t fold = 0; fold < out->folds; fold++) {
         portfolio p;
@@ -151,7 +140,7 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
         portfolio_choose(m, k, used, &p);
         measured_fold(m, f, &p, used, ratios);
         if (g)
-            grid_fold(m, &p, g, used, by_model);
+            grid_hold_out(g, m, &p, used, by_model);
         else if (c)
             model_fold(m, f, &p, c, used, by_model);
     }

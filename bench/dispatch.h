@@ -1,0 +1,75 @@
+/* Parts of bench/dispatch.c: where the matrix comes from, and the rules that choose. */
+#ifndef BENCH_DISPATCH_H
+#define BENCH_DISPATCH_H
+
+#include "tuner/results_groups.h"
+#include "tuner/tree.h"
+
+typedef struct tile {
+    int m, n, split, vector;
+} tile;
+
+/* What the columns are: tiles of the synthetic model, or variants expanded from today's templates. */
+typedef struct columns {
+    tile tiles[256];
+    variant **variants; /* NULL: tiles */
+    size_t n;
+} columns;
+
+/* A matrix, and what its shapes are judged by. */
+typedef struct matrix_data {
+    cost_table m;
+    columns c;
+    costmodel_source source;
+    double
+        *judge;  /* [shape * variants + variant]: time over the best as they are judged; the table's own ratio, or that
+                      of times measured again */
+    double luck; /* geometric mean over the shapes: the best by its time measured again over its first time; 1 */
+    size_t n_again; /* shapes judged by times measured again */
+} matrix_data;
+
+void need(kw_code code, const kw_error *err); /* or the program ends */
+
+/* dispatch_data.c */
+void synthetic_matrix(const task *t, const char *type, uint64_t seed, const task_shape *more, size_t n_more,
+                      matrix_data *out);
+/* n groups of one context. Columns that were timed on none of the listed shapes are left out (NULL: none are).
+ * `again` (n_again groups, may be 0): rows of the same context, measured once more. */
+void recorded_matrix(const task *t, const task_types *types, const results_group *g, size_t n, const task_shape *list,
+                     size_t n_list, const results_group *again, size_t n_again, matrix_data *out);
+void matrix_data_clear(matrix_data *d);
+bool is_listed(const cost_table *m, const int64_t *dims, const task_shape *list, size_t n);
+
+/* dispatch_rules.c */
+typedef enum rule {
+    RULE_TREE,
+    RULE_MEASURED,
+    RULE_MODEL,
+    RULE_VOLUME,
+    RULE_NEAREST,
+    RULE_SINGLE,
+    RULE_CLBLAST,
+    RULE_PORTFOLIO,
+    RULES
+} rule;
+extern const char *const rule_names[RULES];
+
+/* The best variant that can run `shape` of m, by the times of another shape of `train`, or (from SIZE_MAX) by the mean
+ * of all. */
+size_t best_variant(const cost_table *train, size_t from, const cost_table *m, size_t shape);
+size_t nearest_shape(const cost_table *train, const int64_t *dims, rule r);
+size_t by_tree(const tree *t, const cost_table *m, size_t shape);
+size_t by_portfolio(const portfolio *p, const double *judge, const cost_table *m, size_t shape);
+size_t by_model(const costmodel *c, const portfolio *p, double (*fits)[COSTMODEL_TERMS], const cost_table *m,
+                size_t shape);
+
+/* CLBlast's way: one configuration for large products, tuned at 1024^3, and one for small ones, tuned at 256^3, told
+ * apart by a volume. Of the known shapes the nearest to those, and the threshold that is best for them. */
+typedef struct two_by_volume {
+    size_t large, small; /* columns */
+    double from;         /* volume */
+} two_by_volume;
+two_by_volume clblast_of(const cost_table *train);
+size_t by_clblast(const two_by_volume *x, const cost_table *train, const cost_table *m, size_t shape);
+
+#endif
