@@ -1,14 +1,12 @@
 /* A device that computes no more is no candidate's fault: the worker asks a kernel of its own before it believes that a
  * candidate is wrong. Here what comes back from the device is spoiled on its way, as a broken device would: this
- * program has a clEnqueueReadBuffer of its own in front of the driver's. Skipped where there is no OpenCL device. */
+ * program puts a clEnqueueReadBuffer of its own in front of the driver's. Skipped where there is no OpenCL device. */
 #include "tests/support_worker.h"
 
 #include "base/mem.h"
+#define OPENCL_API_PLAIN_NAMES
+#include "device/opencl.h"
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,22 +20,31 @@
 
 #define HEALTH_BYTES (4096 * sizeof(cl_uint)) /* what the health check reads, and nothing else in these tests */
 
+static opencl_functions drivers;
+
 /* Spoils the first $SPOILED reads of that size. */
-cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
-                           void *data, cl_uint n_events, const cl_event *events, cl_event *event)
+static cl_int CL_API_CALL spoiling_read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
+                                        size_t bytes, void *data, cl_uint n_events, const cl_event *events,
+                                        cl_event *event)
 {
     static int spoiled = 0;
-    cl_int (*next)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *);
-    void *found = dlsym(RTLD_NEXT, "clEnqueueReadBuffer");
-    if (!found)
-        abort();
-    memcpy(&next, &found, sizeof next);
-    cl_int code = next(queue, buffer, blocking, offset, bytes, data, n_events, events, event);
+    cl_int code =
+        drivers.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, data, n_events, events, event);
     if (bytes == HEALTH_BYTES && getenv("SPOILED") && spoiled < atoi(getenv("SPOILED"))) {
         ((unsigned char *)data)[bytes - 1] ^= 1; /* one bit of the last word */
         spoiled++;
     }
     return code;
+}
+
+/* Without an OpenCL library there is nothing to spoil, and the tests are skipped. */
+static void spoil_reads(void)
+{
+    kw_error err;
+    if (opencl_load(&err) != KW_OK)
+        return;
+    drivers = opencl_api;
+    opencl_api.clEnqueueReadBuffer = spoiling_read;
 }
 
 /* The runner of a CPU device is new whenever there is reason for doubt: only who drives the device itself asks. */
@@ -128,8 +135,10 @@ static void compiles_all_the_same(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+    if (argc > 1 && strcmp(argv[1], "worker") == 0) {
+        spoil_reads();
         return test_worker_main(argc, argv);
+    }
     const struct CMUnitTest tests[] = {cmocka_unit_test(sound), cmocka_unit_test(recovers), cmocka_unit_test(broken),
                                        cmocka_unit_test(compiles_all_the_same)};
     return cmocka_run_group_tests_name("worker_health", tests, NULL, NULL);
