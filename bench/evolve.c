@@ -5,9 +5,10 @@
  *          [--landscape NAME]... [--fail S] [--follow S] [--skill S]
  *
  * Without --from all journals in tests/recorded are read. Counted are candidates asked for until one has 95% of the
- * best fitness that there is. A run that does not get there counts as the whole budget (a mean restricted to it: differences
- * are then too small rather than too large) and as not reached. Differences are paired by seed: landscape and random
- * numbers of the model are the same. Intervals: 95%, bootstrap over seeds. Last line: "evolve: key=value ...". */
+ * best fitness that there is. A run that does not get there counts as the whole budget (a mean restricted to it:
+ * differences are then too small rather than too large) and as not reached. Differences are paired by seed: landscape
+ * and random numbers of the model are the same. Intervals: 95%, bootstrap over seeds. Last line: "evolve: key=value
+ * ...". */
 #include "base/mem.h"
 #include "bench/evolve_landscape.h"
 #include "llm/archive.h"
