@@ -1,4 +1,5 @@
-/* The default strategy in a space of millions: a search that is repeated, with other noise, ends as well as the first. */
+/* The default strategy in a space of millions: a search that is repeated, with other noise, ends as well as the first.
+ */
 #include "support_problem.h"
 #include "tuner/strategy.h"
 
