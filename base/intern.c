@@ -53,12 +53,11 @@ static void grow(intern_pool *p)
 char *intern_text(intern_pool *p, const char *text)
 {
     const size_t length = strlen(text);
-    char **slot = slot_of(p, text, length);
-    if (*slot)
-        return *slot;
-    char *copy = arena_strndup(p->texts, text, length);
-    *slot = copy;
-    if (2 * ++p->n > p->n_slots)
-        grow(p);
-    return copy;
+    char **slot = slot_of(p, text, length), *kept = *slot;
+    if (!kept) {
+        kept = *slot = arena_strndup(p->texts, text, length);
+        if (2 * ++p->n > p->n_slots)
+            grow(p);
+    }
+    return kept;
 }

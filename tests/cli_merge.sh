@@ -20,6 +20,8 @@ sort -r all.jsonl | sed '/kernwright/d' >reversed
 works 'no order' results merge reversed.jsonl -o sorted.jsonl
 check 'the same bytes again' cmp -s all.jsonl sorted.jsonl
 check 'it says that it had to sort' has "$errors" '1 of the files were not in order'
+works 'no order, to standard output' results merge reversed.jsonl 100.jsonl
+check 'the same bytes there' same "$output" "$(cat all.jsonl)"
 gzip -k 100.jsonl
 output=$("$kw" results merge - 100.jsonl.gz 300.jsonl <200.jsonl 2>errors)
 check 'from a pipe, and compressed' same "$output" "$(cat all.jsonl)"

@@ -48,7 +48,7 @@ typedef struct results_groups {
     size_t n, capacity;
     rejection *rejections; /* in the same order */
     size_t n_rejections, rejections_capacity;
-    struct intern_pool *texts; /* all texts of the groups, their entries and sources; those of rejections are their own */
+    struct intern_pool *texts; /* of groups, their entries and sources; those of rejections are their own */
 } results_groups;
 
 /* Where three contributors or more measured, outliers among them are left out (results_trust.h), and all times of a

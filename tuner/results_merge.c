@@ -13,7 +13,8 @@
 /* Lines in order: a file that is, or a part of one that was sorted. */
 typedef struct source {
     const char *path; /* NULL: a run */
-    int fd;           /* of the run, ours until it is read */
+    int fd;           /* of the run; -1 */
+    bool checked;     /* the file was seen to be in order */
     size_t input;     /* the file that it belongs to; the base is number n */
     line_reader *reader;
     const char *line; /* where it stands */
@@ -30,7 +31,10 @@ typedef struct merger {
     strb current;
     uint64_t serial; /* of the current line */
     uint64_t *seen;  /* per input: the last line that it had */
+    size_t disorder; /* the source that turned out to be in none; NO_SOURCE */
 } merger;
+
+#define NO_SOURCE SIZE_MAX
 
 static bool in_order(const char *a, size_t n_a, const char *b, size_t n_b)
 {
@@ -124,7 +128,14 @@ static kw_code sort_file(merger *m, const char *path, size_t input, kw_error *er
     return code;
 }
 
-/* A file that can be read again is only looked at; anything else is kept. */
+/* Can what was written be taken back? Then a file is taken to be in order until it is seen not to be. */
+static bool can_begin_again(const merger *m)
+{
+    struct stat st;
+    return strcmp(m->o->out, "-") != 0 && (stat(m->o->out, &st) != 0 || S_ISREG(st.st_mode));
+}
+
+/* A file that can be read again is at most looked at; anything else is kept. */
 static kw_code add_input(merger *m, const char *path, size_t input, kw_error *err)
 {
     struct stat st;
@@ -133,9 +144,10 @@ static kw_code add_input(merger *m, const char *path, size_t input, kw_error *er
     bool sorted = false;
     if (input == m->o->n && again && st.st_size == 0)
         return KW_OK;
-    kw_code code = again ? check_order(m, path, &sorted, err) : KW_OK;
-    if (code == KW_OK && sorted)
-        add_source(m, (source){.path = path, .fd = -1, .input = input});
+    const bool look = again && !can_begin_again(m);
+    kw_code code = look ? check_order(m, path, &sorted, err) : KW_OK;
+    if (code == KW_OK && (sorted || (again && !look)))
+        add_source(m, (source){.path = path, .fd = -1, .input = input, .checked = sorted});
     else if (code == KW_OK) {
         m->report->sorted += again;
         code = sort_file(m, path, input, err);
@@ -174,9 +186,7 @@ static kw_code open_sources(merger *m, size_t from, size_t n, kw_error *err)
     m->n_heap = 0;
     for (size_t i = from; code == KW_OK && i < from + n; i++) {
         source *s = &m->sources[i];
-        code = s->path ? line_reader_open(s->path, &s->reader, err)
-                       : line_reader_open_fd(s->fd, "a sorted part", &s->reader, err);
-        s->fd = -1;
+        code = s->path ? line_reader_open(s->path, &s->reader, err) : run_open(s->fd, &s->reader, err);
         if (code == KW_OK)
             code = next_line(s->reader, &s->line, &s->length, err);
         if (code == KW_OK && s->line)
@@ -204,9 +214,11 @@ static kw_code advance_top(merger *m, kw_error *err)
         return code;
     if (!s->line)
         m->heap[0] = m->heap[--m->n_heap];
-    else if (!in_order(strb_text(&m->current), m->current.length, s->line, s->length))
+    else if (!in_order(strb_text(&m->current), m->current.length, s->line, s->length)) {
+        m->disorder = s->checked || !s->path ? NO_SOURCE : m->heap[0];
         return kw_error_set(err, KW_BAD_INPUT, "%s:%d: the file was changed while it was read: merge it again",
                             line_reader_name(s->reader), line_reader_number(s->reader));
+    }
     if (m->n_heap > 1)
         sift_down(m, 0);
     return KW_OK;
@@ -270,6 +282,8 @@ static kw_code merge_first(merger *m, size_t n, kw_error *err)
     if (code != KW_OK || kept != KW_OK)
         return code != KW_OK ? code : kept;
     const source merged = {.fd = fd, .input = m->sources[0].input};
+    for (size_t i = 0; i < n; i++)
+        run_close(m->sources[i].fd);
     m->n -= n;
     memmove(m->sources, m->sources + n, m->n * sizeof *m->sources);
     add_source(m, merged);
@@ -324,26 +338,51 @@ static kw_code write_union(merger *m, fs_writer *w, kw_error *err)
     return code;
 }
 
+static kw_code write_all(merger *m, kw_error *err)
+{
+    fs_writer *w;
+    kw_code code = reduce_sources(m, m->n, err);
+    if (code == KW_OK)
+        code = fs_writer_open(m->o->out, &w, err);
+    if (code != KW_OK)
+        return code;
+    m->report->lines = m->report->common = m->report->removed = 0;
+    code = write_union(m, w, err);
+    kw_code written = fs_writer_close(w, code == KW_OK, err);
+    return code == KW_OK ? written : code;
+}
+
+/* The source that is in disorder gives way to its runs. */
+static kw_code sort_source(merger *m, kw_error *err)
+{
+    const source s = m->sources[m->disorder];
+    m->sources[m->disorder] = m->sources[--m->n];
+    m->report->sorted++;
+    kw_code code = sort_file(m, s.path, s.input, err);
+    return code == KW_OK ? reduce_sources(m, count_runs(m), err) : code;
+}
+
 static kw_code merge_all(merger *m, kw_error *err)
 {
     kw_code code = KW_OK;
     m->heap = mem_alloc(RESULTS_MERGE_FILES * sizeof *m->heap);
     m->seen = mem_calloc(m->o->n + 1, sizeof *m->seen);
+    m->disorder = NO_SOURCE;
     for (size_t i = 0; code == KW_OK && i < m->o->n + (m->o->base != NULL); i++) {
         code = add_input(m, i < m->o->n ? m->o->paths[i] : m->o->base, i, err);
         if (code == KW_OK)
             code = reduce_sources(m, count_runs(m), err);
     }
     if (code == KW_OK)
-        code = reduce_sources(m, m->n, err);
-    fs_writer *w = NULL;
-    if (code == KW_OK)
-        code = fs_writer_open(m->o->out, &w, err);
-    if (code != KW_OK)
-        return code;
-    code = write_union(m, w, err);
-    kw_code written = fs_writer_close(w, code == KW_OK, err);
-    return code == KW_OK ? written : code;
+        code = write_all(m, err);
+    while (m->disorder != NO_SOURCE) {
+        kw_error_clear(err);
+        code = sort_source(m, err);
+        m->disorder = NO_SOURCE;
+        if (code == KW_OK)
+            code = write_all(m, err);
+    }
+    return code;
 }
 
 kw_code results_merge(const results_merge_options *o, results_merge_report *report, kw_error *err)

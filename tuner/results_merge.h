@@ -33,9 +33,10 @@ typedef struct results_merge_report {
 /* Lines are not read as JSON: what another version wrote is kept as it is. Each must begin with { and end with }, so
  * that one that was cut off is noticed (KW_BAD_INPUT: FILE:LINE).
  *
- * Files in order are read twice (once to see that they are) and never held; memory is one line and one buffer of each.
- * What is not in order, and what cannot be read twice, is sorted in pieces of run_bytes by way of files in $TMPDIR or
- * /tmp (KW_ENVIRONMENT if they cannot be written). KW_INTERRUPTED: nothing was written. */
+ * Files in order are read once and never held (twice where what was written cannot be taken back: standard output);
+ * memory is one line and one buffer of each. What turns out not to be in order, and what cannot be read twice, is
+ * sorted in pieces of run_bytes by way of files in $TMPDIR or /tmp (KW_ENVIRONMENT if they cannot be written).
+ * KW_INTERRUPTED: nothing was written. */
 kw_code results_merge(const results_merge_options *o, results_merge_report *report, kw_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "base/strb.h"
-#include "tuner/results_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +78,18 @@ kw_code run_writer_close(run_writer *w, bool keep, int *fd, kw_error *err)
     run_close(*fd);
     *fd = -1;
     return failed("write", failure, err);
+}
+
+kw_code run_open(int fd, line_reader **out, kw_error *err)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    *out = NULL;
+    if (copy < 0 || lseek(copy, 0, SEEK_SET) != 0) {
+        const int reason = errno;
+        run_close(copy);
+        return failed("read", reason, err);
+    }
+    return line_reader_open_fd(copy, "a sorted part", out, err);
 }
 
 void run_close(int fd)

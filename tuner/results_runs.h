@@ -4,6 +4,7 @@
 #define KERNWRIGHT_TUNER_RESULTS_RUNS_H
 
 #include "base/error.h"
+#include "tuner/results_lines.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +17,8 @@ kw_code run_writer_open(run_writer **out, kw_error *err);
 void run_writer_add(run_writer *w, const char *line, size_t length); /* an error is kept until the end */
 /* Frees the writer. *fd: the run, to be read from its beginning; -1 if it is not kept, or on failure. */
 kw_code run_writer_close(run_writer *w, bool keep, int *fd, kw_error *err);
+/* A reader of the run from its beginning; one at a time. */
+kw_code run_open(int fd, line_reader **out, kw_error *err);
 void run_close(int fd); /* its bytes are gone; -1 is fine */
 
 /* ---- lines in any order made runs ---- */

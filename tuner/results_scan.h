@@ -18,7 +18,7 @@ typedef struct scan_room {
 void scan_room_clear(scan_room *r);
 
 /* Reads {"measurement":{..}} if it is written as results_row_print or results_pooled_print write it: members in the
- * order of the table, no white space, no escapes, in objects only integers, words and plain strings; and if it is right.
+ * order of the table, no white space or escapes, in objects only integers, words and plain strings; and if it is right.
  * true: `m` is what results_row_read makes of it; its texts lie in `line`, where NULs were put, and in `r`, until the
  * next call. false: nothing was changed; read it the long way, which also says what is wrong. */
 bool results_row_scan(char *line, size_t length, scan_room *r, measurement *m);

@@ -38,8 +38,8 @@ typedef struct sample {
     int32_t value; /* of the feature that is looked at */
 } sample;
 
-/* The work of one fit. Shapes are sorted once by each feature; a node has the same range of all these lists, and a split
- * parts it in each of them without disturbing the order (as in SLIQ, Mehta, Agrawal, Rissanen, EDBT 1996). */
+/* The work of one fit. Shapes are sorted once by each feature; a node has the same range of all these lists, and a
+ * split parts it in each of them without disturbing the order (as in SLIQ: Mehta, Agrawal, Rissanen, EDBT 1996). */
 typedef struct grower {
     tree *t;
     const int32_t *values; /* [shape * n features + feature] */
