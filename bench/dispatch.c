@@ -178,10 +178,10 @@ static void print_all(const matrix_data *d, const replay *r, const options *o)
     }
     printf(
         "dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%.1f folds=%zu "
-        "leaves_mean=%.1f beyond_reach=%zu folds_by_model=%zu shapes_again=%zu luck=%.4f",
+        "leaves_mean=%.1f beyond_reach=%zu folds_by_model=%zu shapes_again=%zu luck=%.4f luck_expected=%.4f",
         strcmp(o->results, "synthetic") == 0 ? "synthetic" : "recorded", m->n_shapes, r->of[0].n, r->of[0].n_longer,
         m->n_variants, (double)r->members / (double)r->folds, r->folds, (double)r->leaves / (double)r->folds, r->beyond,
-        r->by_model, d->n_again, d->luck);
+        r->by_model, d->n_again, d->luck, d->luck_expected);
     for (rule q = 0; q < RULES; q++)
         printf(" %s_geomean=%.4f %s_worst=%.3f %s_geomean_30us=%.4f %s_worst_30us=%.3f", rule_names[q],
                regret_geomean(&r->of[q].all), rule_names[q], r->of[q].all.worst, rule_names[q],

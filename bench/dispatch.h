@@ -25,7 +25,8 @@ typedef struct matrix_data {
         *judge;  /* [shape * variants + variant]: time over the best as they are judged; the table's own ratio, or that
                       of times measured again */
     double luck; /* geometric mean over the shapes: the best by its time measured again over its first time; 1 */
-    size_t n_again; /* shapes judged by times measured again */
+    double luck_expected; /* the same as the rows' own intervals let expect it; 1 if there are none */
+    size_t n_again;       /* shapes judged by times measured again */
 } matrix_data;
 
 void need(kw_code code, const kw_error *err); /* or the program ends */
@@ -39,6 +40,11 @@ void recorded_matrix(const task *t, const task_types *types, const results_group
                      size_t n_list, const results_group *again, size_t n_again, matrix_data *out);
 void matrix_data_clear(matrix_data *d);
 bool is_listed(const cost_table *m, const int64_t *dims, const task_shape *list, size_t n);
+
+/* dispatch_luck.c: by how much the best of noisy times is too good. Each recorded median gets noise as its interval says
+ * (of the run that it was measured in: what differs between runs is not in it), and what is least then is compared with
+ * what it was; geometric mean over shapes and draws. */
+double luck_by_intervals(const cost_table *m, const results_group *g, const char *const *hashes);
 
 /* dispatch_rules.c */
 typedef enum rule {

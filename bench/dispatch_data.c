@@ -231,7 +231,7 @@ static void judge_again(matrix_data *d, const char **hashes, const results_group
 static void judge_by_itself(matrix_data *d)
 {
     const size_t n = d->m.n_shapes * d->m.n_variants;
-    d->luck = 1;
+    d->luck = d->luck_expected = 1;
     d->judge = mem_calloc(n + 1, sizeof *d->judge);
     memcpy(d->judge, d->m.ratio, n * sizeof *d->judge);
 }
@@ -288,6 +288,7 @@ void recorded_matrix(const task *t, const task_types *types, const results_group
         .cookie = &out->c, .plan = plan_of, .runs = runs, .types = *types, .units = costmodel_units(g[0].device_key)};
     judge_by_itself(out);
     judge_again(out, hashes, again, n_again);
+    out->luck_expected = luck_by_intervals(&out->m, g, hashes);
     free(hashes);
 }
 
