@@ -11,8 +11,10 @@
  * header could ask it. --known N: only so many of the others are known.
  *
  * Regret is time over the best of everything that was timed on the shape. The best of hundreds of medians is partly
- * luck: with --again, results of the best variants measured once more, shapes are judged by those times, and the
- * portfolio and the rest are still made from the first ones. Last line: "dispatch: key=value ...".
+ * luck. With --again, results of the best variants measured once more (only they count then), two more figures judge the
+ * header by these second times: over the best of the finalists, which are the portfolio and the winner of the first times
+ * ("again": regret is at least 1), and over that winner alone ("tuned": what tuning this very shape would have won; it
+ * may be below 1). Last line: "dispatch: key=value ...".
  *
  * "synthetic" is a model of a tiled matrix product on a GPU of 132 units (dispatch_data.c): to try the method without a
  * device. Its numbers say nothing of any device. */
@@ -51,11 +53,8 @@ typedef struct score {
     size_t n, n_longer, unknown; /* unknown: nobody timed the choice there, or it cannot run */
 } score;
 
-static void add_score(score *s, const matrix_data *d, size_t shape, size_t v)
+static void count(score *s, const cost_table *m, size_t shape, double ratio)
 {
-    const cost_table *m = &d->m;
-    const double ratio = v == SIZE_MAX ? COSTS_MAX_RATIO : d->judge[shape * m->n_variants + v];
-    s->unknown += v == SIZE_MAX || !costs_known(m, shape, v);
     s->n++;
     regret_add(&s->all, ratio, 1);
     if (m->best_ns[shape] > LONG_NS) {
@@ -64,10 +63,40 @@ static void add_score(score *s, const matrix_data *d, size_t shape, size_t v)
     }
 }
 
+static void add_score(score *s, const matrix_data *d, size_t shape, size_t v)
+{
+    const cost_table *m = &d->m;
+    const double ratio = v == SIZE_MAX ? COSTS_MAX_RATIO : m->ratio[shape * m->n_variants + v];
+    s->unknown += v == SIZE_MAX || !costs_known(m, shape, v);
+    count(s, m, shape, ratio);
+}
+
 typedef struct replay {
-    score of[RULES];
+    score of[RULES], again, tuned;
+    double log_luck; /* sum over the shapes of `tuned`: the first winner's second time over its first */
     size_t leaves, members, beyond, folds, by_model; /* beyond: shapes out of reach; by_model: folds that have a grid */
 } replay;
+
+/* By the second times, where there are all that it takes. */
+static void judge_again(const matrix_data *d, const portfolio *p, size_t shape, size_t chosen, replay *r)
+{
+    const size_t n = d->m.n_variants;
+    const double *again = &d->again_ns[shape * n];
+    size_t winner = SIZE_MAX;
+    for (size_t v = 0; v < n; v++)
+        if (costs_known(&d->m, shape, v) &&
+            (winner == SIZE_MAX || d->m.ratio[shape * n + v] < d->m.ratio[shape * n + winner]))
+            winner = v;
+    if (winner == SIZE_MAX || chosen == SIZE_MAX || isnan(again[winner]) || isnan(again[chosen]))
+        return;
+    double best = fmin(again[winner], again[chosen]);
+    for (size_t k = 0; k < p->n; k++)
+        if (!isnan(again[p->variants[k]]))
+            best = fmin(best, again[p->variants[k]]);
+    count(&r->again, &d->m, shape, again[chosen] / best);
+    count(&r->tuned, &d->m, shape, again[chosen] / again[winner]);
+    r->log_luck += log(again[winner] / d->m.ns[shape * n + winner]);
+}
 
 /* `used` says which shapes are known, `left_out` which are asked for. */
 static void one_fold(const matrix_data *d, const bool *used, const bool *left_out, size_t k, replay *r)
@@ -105,12 +134,13 @@ static void one_fold(const matrix_data *d, const bool *used, const bool *left_ou
         const size_t chosen = by_tree(t, m, i), before = by_tree(measured, m, i);
         r->beyond += chosen == SIZE_MAX;
         add_score(&r->of[RULE_TREE], d, i, chosen == SIZE_MAX ? single : chosen);
+        judge_again(d, &p, i, chosen == SIZE_MAX ? single : chosen, r);
         add_score(&r->of[RULE_MEASURED], d, i, before == SIZE_MAX ? single : before);
         if (c)
             add_score(&r->of[RULE_MODEL], d, i, by_model(c, &p, fits, m, i));
         add_score(&r->of[RULE_SINGLE], d, i, single);
         add_score(&r->of[RULE_CLBLAST], d, i, by_clblast(&clblast, &train, m, i));
-        add_score(&r->of[RULE_PORTFOLIO], d, i, by_portfolio(&p, d->judge, m, i));
+        add_score(&r->of[RULE_PORTFOLIO], d, i, by_portfolio(&p, m, i));
         for (rule q = RULE_VOLUME; q <= RULE_NEAREST; q++)
             add_score(&r->of[q], d, i, best_variant(&train, nearest_shape(&train, m->shapes[i].dims, q), m, i));
     }
@@ -166,26 +196,41 @@ static void run_folds(const matrix_data *d, const task_shape *list, size_t n_lis
 
 /* ---- input and output ---- */
 
+static void print_score(const char *name, const score *s)
+{
+    printf("%-10s %8.3f %8.3f %8.3f %10.3f %10.3f %8zu\n", name, regret_geomean(&s->all), regret_mean(&s->all),
+           s->all.worst, regret_geomean(&s->longer), s->longer.worst, s->unknown);
+}
+
 static void print_all(const matrix_data *d, const replay *r, const options *o)
 {
     const cost_table *m = &d->m;
     printf("%-10s %8s %8s %8s %10s %10s %8s\n", "rule", "geomean", "mean", "worst", "geo >30us", "worst >30us",
            "not timed");
-    for (rule q = 0; q < RULES; q++) {
-        const score *s = &r->of[q];
-        printf("%-10s %8.3f %8.3f %8.3f %10.3f %10.3f %8zu\n", rule_names[q], regret_geomean(&s->all),
-               regret_mean(&s->all), s->all.worst, regret_geomean(&s->longer), s->longer.worst, s->unknown);
+    for (rule q = 0; q < RULES; q++)
+        print_score(rule_names[q], &r->of[q]);
+    if (r->again.n > 0) {
+        printf("the header by second times, %zu shapes, %zu over 30 us:\n", r->again.n, r->again.n_longer);
+        print_score("again", &r->again);
+        print_score("tuned", &r->tuned);
     }
     printf(
         "dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%.1f folds=%zu "
-        "leaves_mean=%.1f beyond_reach=%zu folds_by_model=%zu shapes_again=%zu luck=%.4f",
+        "leaves_mean=%.1f beyond_reach=%zu folds_by_model=%zu luck_expected=%.4f",
         strcmp(o->results, "synthetic") == 0 ? "synthetic" : "recorded", m->n_shapes, r->of[0].n, r->of[0].n_longer,
         m->n_variants, (double)r->members / (double)r->folds, r->folds, (double)r->leaves / (double)r->folds, r->beyond,
-        r->by_model, d->n_again, d->luck);
+        r->by_model, d->luck_expected);
     for (rule q = 0; q < RULES; q++)
         printf(" %s_geomean=%.4f %s_worst=%.3f %s_geomean_30us=%.4f %s_worst_30us=%.3f", rule_names[q],
                regret_geomean(&r->of[q].all), rule_names[q], r->of[q].all.worst, rule_names[q],
                regret_geomean(&r->of[q].longer), rule_names[q], r->of[q].longer.worst);
+    if (r->again.n > 0)
+        printf(
+            " shapes_again=%zu luck=%.4f again_geomean=%.4f again_worst=%.3f again_geomean_30us=%.4f "
+            "again_worst_30us=%.3f tuned_geomean=%.4f tuned_worst=%.3f tuned_geomean_30us=%.4f tuned_worst_30us=%.3f",
+            r->again.n, exp(r->log_luck / (double)r->again.n), regret_geomean(&r->again.all), r->again.all.worst,
+            regret_geomean(&r->again.longer), r->again.longer.worst, regret_geomean(&r->tuned.all), r->tuned.all.worst,
+            regret_geomean(&r->tuned.longer), r->tuned.longer.worst);
     printf("\n");
 }
 

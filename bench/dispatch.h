@@ -16,16 +16,13 @@ typedef struct columns {
     size_t n;
 } columns;
 
-/* A matrix, and what its shapes are judged by. */
+/* A matrix. */
 typedef struct matrix_data {
     cost_table m;
     columns c;
     costmodel_source source;
-    double
-        *judge;  /* [shape * variants + variant]: time over the best as they are judged; the table's own ratio, or that
-                      of times measured again */
-    double luck; /* geometric mean over the shapes: the best by its time measured again over its first time; 1 */
-    size_t n_again; /* shapes judged by times measured again */
+    double *again_ns;     /* [shape * variants + variant]: measured once more; NaN: it was not */
+    double luck_expected; /* as luck_by_intervals; 1 for a model's matrix */
 } matrix_data;
 
 void need(kw_code code, const kw_error *err); /* or the program ends */
@@ -34,11 +31,16 @@ void need(kw_code code, const kw_error *err); /* or the program ends */
 void synthetic_matrix(const task *t, const char *type, uint64_t seed, const task_shape *more, size_t n_more,
                       matrix_data *out);
 /* n groups of one context. Columns that were timed on none of the listed shapes are left out (NULL: none are).
- * `again` (n_again groups, may be 0): rows of the same context, measured once more. */
+ * `again` (n_again groups, may be 0): rows of the same context, measured once more; of the others no column is kept. */
 void recorded_matrix(const task *t, const task_types *types, const results_group *g, size_t n, const task_shape *list,
                      size_t n_list, const results_group *again, size_t n_again, matrix_data *out);
 void matrix_data_clear(matrix_data *d);
 bool is_listed(const cost_table *m, const int64_t *dims, const task_shape *list, size_t n);
+
+/* dispatch_luck.c: by how much the best of noisy times is too good. Each recorded median gets noise as its interval says
+ * (of the run that it was measured in: what differs between runs is not in it), and what is least then is compared with
+ * what it was; geometric mean over shapes and draws. */
+double luck_by_intervals(const cost_table *m, const results_group *g, const char *const *hashes);
 
 /* dispatch_rules.c */
 typedef enum rule {
@@ -59,7 +61,7 @@ extern const char *const rule_names[RULES];
 size_t best_variant(const cost_table *train, size_t from, const cost_table *m, size_t shape);
 size_t nearest_shape(const cost_table *train, const int64_t *dims, rule r);
 size_t by_tree(const tree *t, const cost_table *m, size_t shape);
-size_t by_portfolio(const portfolio *p, const double *judge, const cost_table *m, size_t shape);
+size_t by_portfolio(const portfolio *p, const cost_table *m, size_t shape);
 size_t by_model(const costmodel *c, const portfolio *p, double (*fits)[COSTMODEL_TERMS], const cost_table *m,
                 size_t shape);
 

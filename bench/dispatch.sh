@@ -9,7 +9,8 @@ build=${BUILD:-build} cc=${CC:-gcc} task=${TASK:-gemm} variants=${VARIANTS:-8}
 mkdir -p "$build/bench"
 modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
-$cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/dispatch" bench/dispatch.c bench/dispatch_data.c bench/dispatch_rules.c "$build/libkernwright.a" \
+$cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/dispatch" bench/dispatch.c bench/dispatch_data.c bench/dispatch_luck.c \
+    bench/dispatch_rules.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
 "$build/bench/dispatch" "$task" "${RESULTS:-synthetic}" ${SHAPES:+--shapes "$SHAPES"} --variants "$variants" \
     ${DEVICE:+--device "$DEVICE"} ${KNOWN:+--known "$KNOWN"} ${AGAIN:+--again "$AGAIN"} >"$build/bench/dispatch.txt"

@@ -192,49 +192,31 @@ static double again_ns(const results_group *g, const char *hash)
     return e && e->ok && e->time.n > 0 ? e->time.median : NAN;
 }
 
-/* A shape that was measured again is judged by that: its best is the best of those that were timed again, and what was
- * not has its first time, which has had as much luck as bad luck. */
-static void judge_again(matrix_data *d, const char **hashes, const results_group *again, size_t n)
+static void read_again(matrix_data *d, const char **hashes, const results_group *again, size_t n)
 {
     const cost_table *m = &d->m;
-    double log_luck = 0;
     for (size_t i = 0; i < m->n_shapes; i++) {
         const results_group *g = group_of(m, i, again, n);
-        double best = INFINITY, *judge = &d->judge[i * m->n_variants];
-        size_t first = 0, timed = 0;
-        for (size_t v = 0; v < m->n_variants && g; v++) {
-            const double ns = again_ns(g, hashes[v]);
-            timed += !isnan(ns);
-            best = fmin(best, ns);
-            if (costs_known(m, i, v) &&
-                (!costs_known(m, i, first) || m->ratio[i * m->n_variants + v] < m->ratio[i * m->n_variants + first]))
-                first = v;
-        }
-        if (timed < 2)
-            continue;
-        for (size_t v = 0; v < m->n_variants; v++) {
-            const double ns = again_ns(g, hashes[v]), old = m->ns[i * m->n_variants + v];
-            if (isfinite(old))
-                judge[v] = fmin(fmax((isnan(ns) ? old : ns) / best, 1), COSTS_MAX_RATIO);
-        }
-        const double ns = again_ns(g, hashes[first]);
-        if (isnan(ns))
-            continue;
-        log_luck += log(ns / m->ns[i * m->n_variants + first]);
-        d->n_again++;
+        for (size_t v = 0; v < m->n_variants; v++)
+            d->again_ns[i * m->n_variants + v] = g ? again_ns(g, hashes[v]) : NAN;
     }
-    d->luck = d->n_again > 0 ? exp(log_luck / (double)d->n_again) : 1;
+}
+
+/* Variants that some shape has a second time of. */
+static size_t keep_again(const results_group *again, size_t n, const char **hashes, size_t n_hashes)
+{
+    size_t kept = 0;
+    for (size_t v = 0; v < n_hashes; v++) {
+        bool timed = n == 0;
+        for (size_t i = 0; i < n && !timed; i++)
+            timed = !isnan(again_ns(&again[i], hashes[v]));
+        if (timed)
+            hashes[kept++] = hashes[v];
+    }
+    return kept;
 }
 
 /* ---- entry points ---- */
-
-static void judge_by_itself(matrix_data *d)
-{
-    const size_t n = d->m.n_shapes * d->m.n_variants;
-    d->luck = 1;
-    d->judge = mem_calloc(n + 1, sizeof *d->judge);
-    memcpy(d->judge, d->m.ratio, n * sizeof *d->judge);
-}
 
 bool is_listed(const cost_table *m, const int64_t *dims, const task_shape *list, size_t n)
 {
@@ -253,7 +235,10 @@ void synthetic_matrix(const task *t, const char *type, uint64_t seed, const task
     need(task_types_parse(t, type, &out->source.types, &err), &err);
     (void)make_tiles(out->c.tiles);
     make_synthetic(t, seed, more, n_more, &out->m);
-    judge_by_itself(out);
+    out->luck_expected = 1;
+    out->again_ns = mem_calloc(out->m.n_shapes * out->m.n_variants + 1, sizeof *out->again_ns);
+    for (size_t i = 0; i < out->m.n_shapes * out->m.n_variants; i++)
+        out->again_ns[i] = NAN;
 }
 
 /* Columns of which a listed shape has a time. */
@@ -282,12 +267,14 @@ void recorded_matrix(const task *t, const task_types *types, const results_group
     *out = (matrix_data){0};
     size_t n_hashes = find_columns(g, n, hashes, MOST);
     n_hashes = keep_timed(t, g, n, hashes, n_hashes, list, n_list);
+    n_hashes = keep_again(again, n_again, hashes, n_hashes);
     read_context(t, g, n, hashes, n_hashes, &out->m);
     find_variants(t, types, g, n, hashes, n_hashes, &out->c);
     out->source = (costmodel_source){
         .cookie = &out->c, .plan = plan_of, .runs = runs, .types = *types, .units = costmodel_units(g[0].device_key)};
-    judge_by_itself(out);
-    judge_again(out, hashes, again, n_again);
+    out->again_ns = mem_calloc(n * n_hashes + 1, sizeof *out->again_ns);
+    read_again(out, hashes, again, n_again);
+    out->luck_expected = luck_by_intervals(&out->m, g, hashes);
     free(hashes);
 }
 
@@ -296,6 +283,6 @@ void matrix_data_clear(matrix_data *d)
     for (size_t v = 0; d->c.variants && v < d->c.n; v++)
         variant_free(d->c.variants[v]);
     free(d->c.variants);
-    free(d->judge);
+    free(d->again_ns);
     costs_clear(&d->m);
 }

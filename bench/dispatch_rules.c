@@ -61,11 +61,11 @@ size_t by_tree(const tree *t, const cost_table *m, size_t shape)
 }
 
 /* The best that the portfolio could do. */
-size_t by_portfolio(const portfolio *p, const double *judge, const cost_table *m, size_t shape)
+size_t by_portfolio(const portfolio *p, const cost_table *m, size_t shape)
 {
     size_t best = p->variants[0];
     for (size_t k = 1; k < p->n; k++)
-        if (judge[shape * m->n_variants + p->variants[k]] < judge[shape * m->n_variants + best])
+        if (m->ratio[shape * m->n_variants + p->variants[k]] < m->ratio[shape * m->n_variants + best])
             best = p->variants[k];
     return best;
 }

@@ -64,8 +64,10 @@ static void report_device(const dispatch_report *r, size_t wanted)
                     r->sizes.held_out[i].worst);
     if (r->sizes.n > 0)
         log_info("  of shapes left out, by portfolio (mean, geometric mean, worst): %s", strb_text(&line));
-    log_info("  recommended: --variants %zu%s", r->recommended,
-             r->recommended == wanted || wanted == DISPATCH_AUTO ? " (as it is)" : "");
+    const char *taken = r->recommended == wanted ? " (as it is)" : "";
+    if (wanted == DISPATCH_AUTO)
+        taken = r->recommended >= DISPATCH_VARIANTS ? " (as it is)" : " (auto takes as many as the default)";
+    log_info("  recommended: --variants %zu%s", r->recommended, taken);
     strb_clear(&line);
 }
 

@@ -27,8 +27,8 @@ typedef struct header_leaf {
     float expected_regret[HEADER_TREE_RANKED];
 } header_leaf;
 
-/* Instead of nodes: boxes in the space of logarithms, each with its leaf. Finer than a tree, and asked at once. Cells are
- * those of kw_grid_cell, codegen/runtime/tree.h. */
+/* Instead of nodes: boxes in the space of logarithms, each with its leaf. Finer than a tree, and asked at once. Cells
+ * are those of kw_grid_cell, codegen/runtime/tree.h. */
 #define HEADER_GRID_CELLS 65536
 typedef struct header_grid {
     int shift;                    /* a cell is 2^shift 256ths of an octave wide; 4 to 12 */

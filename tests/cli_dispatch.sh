@@ -21,6 +21,8 @@ printf '{"N":100,"count":1000}\n{"N":7}\n' >shapes.jsonl
 works 'weights' emit saxpy --store a.db -o b.h --shapes shapes.jsonl
 refuses_at_once 'too many variants' 2 'give 0 (no trees) to 32' emit saxpy --store a.db -o b.h --variants 33
 refuses_at_once 'fewer than none' 2 'give 0 (no trees) to 32' emit saxpy --store a.db -o b.h --variants -1
+refuses_at_once 'no number' 2 'or auto' emit saxpy --store a.db -o b.h --variants 8x
+refuses_at_once 'an empty number' 2 'or auto' emit saxpy --store a.db -o b.h --variants ''
 refuses_at_once 'no such list' 2 'none.jsonl' emit saxpy --store a.db -o b.h --shapes none.jsonl
 refuses_at_once 'split to standard output' 2 'give -o FILE' emit saxpy --store a.db -o - --split
 refuses_at_once 'a worker for nothing' 2 'was not given' emit saxpy --store a.db -o a.h --worker-command x
@@ -43,6 +45,10 @@ works 'once' crossover saxpy --store p.db --device fake:0 --between-shapes 8
 check 'not again' has "$errors" 'measured 0'
 works 'after' emit saxpy --store p.db -o p2.h
 check 'the header knows more' [ "$(grep -c 'FIX=' p2.h)" -ge 1 ]
+check 'sizes are reported' has "$errors" 'recommended: --variants'
+works 'as many as recommended' emit saxpy --store p.db -o p3.h --variants auto
+check 'that says what is taken' has "$errors" 'auto takes as many as the default'
+check 'few variants: the default' sh -c 'sed 1,9d p2.h >p2.cut && sed 1,9d p3.h | cmp -s - p2.cut'
 refuses_at_once 'fewer than none between' 2 'between-shapes' crossover saxpy --store p.db --between-shapes -1
 
 # ---- without template or device ----

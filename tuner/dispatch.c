@@ -167,8 +167,10 @@ static const char *provenance_of(dispatch *d, const chosen_device *dev)
                 plural(n_rows), n_samples, plural(n_samples),
                 strcmp(dev->groups[0].mode, "cold") == 0 ? "" : ", caches warm");
     if (dev->has_tree)
-        strb_printf(&text, "; tree of %zu leaves, %zu variants; regret of shapes left out: mean %.3f, worst %.3f",
-                    dev->report.n_leaves, dev->report.n_portfolio, dev->report.held_out.mean,
+        strb_printf(&text, "; %s of %zu %s, %zu variants; regret of shapes left out: mean %.3f, worst %.3f",
+                    dev->report.n_cells > 0 ? "grid" : "tree",
+                    dev->report.n_cells > 0 ? dev->report.n_cells : dev->report.n_leaves,
+                    dev->report.n_cells > 0 ? "cells" : "leaves", dev->report.n_portfolio, dev->report.held_out.mean,
                     dev->report.held_out.worst);
     const char *kept = arena_strdup(d->memory, strb_text(&text));
     strb_clear(&names);

@@ -31,8 +31,8 @@ static int64_t largest_with(int32_t log2_256)
     return low;
 }
 
-/* The samples of a cell: its largest value, a multiple of up to LARGEST_ALIGN in its middle, an odd number there. A cell
- * that has no whole number has the one below it. */
+/* The samples of a cell: its largest value, a multiple of up to LARGEST_ALIGN in its middle, an odd number there. A
+ * cell that has no whole number has the one below it. */
 static uint8_t fill_values(const shape_grid *g, const task_dim *d, int32_t cell, int64_t values[GRID_VALUES])
 {
     const int32_t end = (int32_t)((uint32_t)(cell + 1) << g->shift) - 0x100000; /* as kw_grid_cell counts */

@@ -1,5 +1,5 @@
-/* A grid over shapes: boxes in the space of the dims' logarithms, each with a ranking of variants. What a model of times
- * (costmodel.h) says, written down so that a header can look it up.
+/* A grid over shapes: boxes in the space of the dims' logarithms, each with a ranking of variants. What a model of
+ * times (costmodel.h) says, written down so that a header can look it up.
  *
  * Each cell stands for a few sample shapes, in each dim its largest value (a power of two, or one and a half of it), a
  * multiple of a power of two in its middle, and an odd number there. A ranking is what serves these samples best when

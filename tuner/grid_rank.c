@@ -27,7 +27,7 @@ static bool member_runs(const cell_work *w, size_t member, size_t sample)
 static void add_samples(cell_work *w, size_t cell)
 {
     shape_grid *g = w->g;
-    size_t place[GRID_MAX_KEYS], number[GRID_MAX_KEYS] = {0}, i;
+    size_t place[GRID_MAX_KEYS] = {0}, number[GRID_MAX_KEYS] = {0}, i;
     for (i = g->n_axes; i-- > 0; cell /= (size_t)g->axes[i].n)
         place[i] = cell % (size_t)g->axes[i].n;
     do {
@@ -162,7 +162,7 @@ static double ratio_of(const cell_work *w, size_t member)
 void grid_rank(shape_grid *g, size_t cell, size_t ranked[HEADER_TREE_RANKED], double ratio[HEADER_TREE_RANKED])
 {
     cell_work w = {.g = g};
-    size_t list[HEADER_TREE_RANKED], members[HEADER_TREE_RANKED];
+    size_t list[HEADER_TREE_RANKED] = {0}, members[HEADER_TREE_RANKED];
     add_samples(&w, cell);
     for (size_t s = 0; s < w.n; s++)
         add_best_of(&w, s);

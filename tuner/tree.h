@@ -71,10 +71,9 @@ size_t *tree_shuffled(size_t n);
  * says is tried, and taken unless the tree is clearly better, or as good on every shape. The mean shares of all
  * variants, which stand beside each one's times, know the shape that is left out. */
 void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k, costmodel *c, tree_estimate *out);
-/* The same for portfolios of several sizes from PORTFOLIO_DEFAULT on, with grids; in at most 16 folds. n is 0 where there
- * is no grid. Recommended
- * is the least size whose mean regret is within TREE_SIZE_GAIN of the least, and whose worst is at most TREE_SIZE_WORST
- * times the least; if none is, the largest. */
+/* The same for portfolios of several sizes from PORTFOLIO_DEFAULT on, with grids; in at most 16 folds. n is 0 where
+ * there is no grid. Recommended is the least size whose mean regret is within TREE_SIZE_GAIN of the least, and whose
+ * worst is at most TREE_SIZE_WORST times the least; if none is, the largest. */
 #define TREE_SIZES 5
 #define TREE_SIZE_GAIN 0.005
 #define TREE_SIZE_WORST 1.1
