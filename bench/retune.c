@@ -3,15 +3,23 @@
  * A device is retuned from what another one's full tune taught: `auto` with BUDGET evaluations of each shape, and its
  * results, nothing else, are the lessons. Transfers are all ordered pairs of devices among the matrices (results text
  * of one task, several shapes on each device, at most SHAPES of them evenly chosen) and among recorded spaces of one
- * kernel (by the name before "__"). Compared by seed on each shape of the target: `full`, auto with BUDGET evaluations;
- * `cold`, auto with SHARE of them; with SHARE of them as well `prior`, the search that `kernwright retune` uses, and
- * what it was chosen from; the same with lessons whose ranks are reversed, and shuffled; and `stop`, which ends by
- * itself when the expected gain is below 1%.
+ * kernel (by the name before "__"). A transfer's shapes are retuned one after the other, and teach those that follow.
+ * Arms, compared by seed:
+ *
+ *   full      auto, BUDGET evaluations of each shape (all that there are, if there are no more)
+ *   cold      auto, SHARE of them
+ *   prior     what `kernwright retune` does, SHARE of them in all: the first shape gets more than the last
+ *   mean      the same, but the lessons are the mean of a Gaussian process from the start, and it alone chooses
+ *   order     the same, but the lessons give the order of the first half, and auto, which hears of no lesson, goes on
+ *   hints     auto with the same lessons as strategy_prior
+ *   reversed, shuffled       prior, with the ranks of the other device's times turned round, or mixed
+ *   stop, stop_reversed      prior and reversed, ended by the expected gain (below 1%) instead of SHARE
  */
 #include "base/counter_rng.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "tuner/informed_internal.h"
+#include "tuner/lessons.h"
 #include "tuner/recorded.h"
 #include "tuner/strategy.h"
 
@@ -22,16 +30,14 @@
 #include <string.h>
 
 #define MAX_PARAMS 64
-#define NEAREST 8        /* lessons of each device */
-#define OTHER_DEVICE 0.5 /* likeness of a lesson of the same shape on another device, */
-#define OTHER_SHAPE 0.8  /* and of a near shape on this one */
-#define SHAPE_REACH 3.0  /* in powers of two */
+#define MAX_DIMS 8
 #define THRESHOLD 0.01
+#define LEAST_TO_STOP 5 /* as tuner/retune_guide.c has it */
 
 /* One shape on one device. */
 typedef struct site {
     char *device, *kernel;
-    double dims[8];
+    double dims[MAX_DIMS];
     size_t n_dims;
     space *space;
     size_t n;
@@ -44,9 +50,9 @@ typedef struct transfer {
     size_t n_target, n_source;
 } transfer;
 
-typedef enum arm { FULL, COLD, PRIOR, ORDER, HINTS, REVERSED, SHUFFLED, STOP, STOP_REVERSED, OREV, ARMS } arm;
-static const char *const arm_names[ARMS] = {"full",     "cold",     "prior", "order",        "hints",
-                                            "reversed", "shuffled", "stop",  "stop_reversed", "OREV"};
+typedef enum arm { FULL, COLD, PRIOR, MEAN, ORDER, HINTS, REVERSED, SHUFFLED, STOP, STOP_REVERSED, ARMS } arm;
+static const char *const arm_names[ARMS] = {"full",  "cold",     "prior",    "mean", "order",
+                                            "hints", "reversed", "shuffled", "stop", "stop_reversed"};
 
 static site *sites;
 static size_t n_sites, sites_capacity;
@@ -138,7 +144,7 @@ static uint32_t index_of(const space_param *q, const value *v)
 
 static void parse_dims(site *s, const char *text)
 {
-    for (const char *p = text; s->n_dims < 8; p++) {
+    for (const char *p = text; s->n_dims < MAX_DIMS; p++) {
         p += strcspn(p, ":=");
         if (*p != '=')
             break;
@@ -321,9 +327,8 @@ static int by_ns(const void *a, const void *b)
 typedef enum twist { STRAIGHT, TURNED, MIXED } twist;
 
 /* The times of h, in another order. */
-static lesson *lesson_of(const site *s, const history *h, twist how, uint64_t seed)
+static void teach(lesson *l, const site *s, const history *h, twist how, uint64_t seed)
 {
-    lesson *l = lesson_new(1);
     const size_t width = space_params(s->space);
     timed *rows = mem_alloc((h->n + 1) * sizeof *rows);
     size_t n = 0;
@@ -346,226 +351,110 @@ static lesson *lesson_of(const site *s, const history *h, twist how, uint64_t se
         lesson_add(l, 0, width, h->configs + rows[i].at * width, true, rows[order[i]].ns);
     free(order);
     free(rows);
-    return l;
 }
 
-static double apart(const site *a, const site *b)
+/* One search: the informed one, auto, or both. */
+typedef struct run {
+    const site *s;
+    informed *x;
+    strategy *st;
+    history h;
+} run;
+
+static bool step(run *r, bool from_strategy)
 {
-    double d = 0;
-    for (size_t i = 0; i < a->n_dims && i < b->n_dims; i++)
-        d += pow(a->dims[i] - b->dims[i], 2);
-    return d;
+    size_t family;
+    uint32_t *config = r->h.configs + r->h.n * space_params(r->s->space);
+    if (from_strategy ? !strategy_ask(r->st, config) : !informed_ask(r->x, &family, config))
+        return false;
+    const double ns = r->h.ns[r->h.n++] = time_of(r->s, config);
+    informed_tell(r->x, 0, config, !isnan(ns), ns);
+    if (from_strategy)
+        strategy_tell(r->st, config, !isnan(ns), ns);
+    else
+        strategy_known(r->st, config, !isnan(ns), ns);
+    return true;
 }
 
-typedef struct teacher {
-    lesson *lesson;
-    const site *site;
-    double likeness;
-} teacher;
-
-static int by_likeness(const void *a, const void *b)
+static void search(run *r, arm a, size_t most)
 {
-    const teacher *x = a, *y = b;
-    return x->likeness != y->likeness ? (x->likeness < y->likeness) - (x->likeness > y->likeness)
-                                      : (x->site > y->site) - (x->site < y->site);
-}
-
-/* The nearest of each device; returns how many, most alike first. */
-static size_t choose_teachers(const site *s, const teacher *own, size_t n_own, const teacher *other, size_t n_other,
-                              teacher *out)
-{
-    size_t n = 0;
-    for (int device = 0; device < 2; device++) {
-        const teacher *from = device ? other : own;
-        const size_t count = device ? n_other : n_own;
-        teacher *all = mem_calloc(count + 1, sizeof *all);
-        for (size_t i = 0; i < count; i++) {
-            all[i] = from[i];
-            all[i].likeness = (device ? OTHER_DEVICE : OTHER_SHAPE) *
-                              exp(-apart(s, from[i].site) / (2 * SHAPE_REACH * SHAPE_REACH));
-        }
-        qsort(all, count, sizeof *all, by_likeness);
-        for (size_t i = 0; i < count && i < NEAREST; i++)
-            out[n++] = all[i];
-        free(all);
+    const bool stops = a == STOP || a == STOP_REVERSED;
+    while (r->h.n < most && !(stops && r->h.n >= LEAST_TO_STOP && informed_gain(r->x) < THRESHOLD)) {
+        bool from_strategy = a == ORDER ? r->h.n >= most / 2 : a == MEAN ? false : informed_defers(r->x);
+        if (!step(r, from_strategy) && !step(r, !from_strategy))
+            return;
     }
-    qsort(out, n, sizeof *out, by_likeness);
-    return n;
 }
 
-static int TMP_pool, TMP_boost;
-/* The first shapes get more. */
+/* The first shapes get more: the others learn from them. */
 static size_t allotment(const transfer *t, size_t i)
 {
-    const size_t n = t->n_target, n_few = few_of(&sites[t->target + i]);
-    if (!TMP_boost || n < 4)
-        return n_few;
-    return i < n / 4 ? 2 * n_few : (size_t)lround((double)n_few * 2 / 3);
+    const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
+    size_t most = one;
+    if (n >= 8)
+        most = i == 0   ? 4 * one
+               : i == 1 ? 2 * one
+                        : (size_t)((double)(one * (n - 6)) / (double)(n - 2));
+    return most < all ? most : all;
 }
 
-static history run_informed(const site *s, const teacher *teachers, size_t n, size_t most, bool stops, uint64_t seed)
+static double *nothing(void)
+{
+    static double dims[MAX_DIMS];
+    return dims;
+}
+
+static void give_hints(lessons *b, strategy *st, const site *s)
 {
     const space *const spaces[] = {s->space};
-    informed *x = informed_new(spaces, 1, seed);
-    history h = history_new(s);
-    const size_t width = space_params(s->space);
-    for (size_t i = 0; i < n; i++)
-        informed_teach(x, teachers[i].lesson, teachers[i].likeness);
-    size_t family;
-    while (h.n < most && (!stops || h.n < 3 || informed_gain(x) > THRESHOLD) &&
-           informed_ask(x, &family, h.configs + h.n * width)) {
-        const uint32_t *config = h.configs + h.n * width;
-        h.ns[h.n] = time_of(s, config);
-        informed_tell(x, family, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        h.n++;
+    informed *x = informed_new(spaces, 1, 0); /* only to see what it would be taught */
+    lessons_teach(b, s->device, s->dims, x);
+    for (size_t i = 0; i < x->n_lessons; i++) {
+        lesson *l = x->lessons[i].lesson;
+        for (size_t k = 0; k < lesson_size(l, 0); k++)
+            strategy_prior(st, lesson_best(l, 0, k), lesson_relative(l, 0, k), x->lessons[i].likeness);
     }
     informed_free(x);
-    return h;
 }
 
-/* The strategy's own way with knowledge from elsewhere (strategy_prior). */
-static history run_hints(const site *s, const teacher *teachers, const history *of, size_t n, uint64_t seed)
-{
-    kw_error err;
-    const strategy_options o = {.seed = seed, .budget = few_of(s)};
-    strategy *st = strategy_start(strategy_find("auto", &err), s->space, &o);
-    history h = history_new(s);
-    const size_t width = space_params(s->space);
-    for (size_t i = 0; i < n; i++) {
-        const history *from = &of[i];
-        double best = INFINITY;
-        for (size_t k = 0; k < from->n; k++)
-            best = fmin(best, from->ns[k]);
-        for (size_t k = 0; k < from->n; k++)
-            if (!isnan(from->ns[k]))
-                strategy_prior(st, from->configs + k * width, from->ns[k] / best, teachers[i].likeness);
-    }
-    run_strategy(s, st, few_of(s), &h);
-    strategy_stop(st);
-    return h;
-}
-
-/* The other design: the order of the first half follows from the lessons, weighted by how they rank what was measured
- * so far; then auto, which knows these results and nothing else. */
-static double TMP_first = 0.5;
-static int TMP_second;
-static history run_order(const site *s, const teacher *teachers, size_t n, size_t most, uint64_t seed)
-{
-    const space *const spaces[] = {s->space};
-    informed *x = informed_new(spaces, 1, seed);
-    x->settings.explore_every = 0;
-    x->settings.spread = 1e-3; /* nothing beyond the lessons */
-    history h = history_new(s);
-    const size_t width = space_params(s->space);
-    for (size_t i = 0; i < n; i++)
-        informed_teach(x, teachers[i].lesson, teachers[i].likeness);
-    size_t family;
-    kw_error err;
-    const strategy_options o = {.seed = seed, .budget = most};
-    strategy *st = strategy_start(strategy_find("auto", &err), s->space, &o);
-    if (TMP_second == 1)
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < lesson_size(teachers[i].lesson, 0); k++)
-                strategy_prior(st, lesson_best(teachers[i].lesson, 0, k), lesson_relative(teachers[i].lesson, 0, k), teachers[i].likeness);
-    while (n > 0 && h.n < (size_t)(TMP_first * (double)most) && informed_ask(x, &family, h.configs + h.n * width)) {
-        const uint32_t *config = h.configs + h.n * width;
-        h.ns[h.n] = time_of(s, config);
-        informed_tell(x, family, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        strategy_known(st, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        h.n++;
-    }
-    x->settings.spread = informed_defaults.spread;
-    x->stale = true;
-    while (TMP_second >= 2 && h.n < most) {
-        uint32_t *config = h.configs + h.n * width;
-        bool cold = h.n % (size_t)TMP_second == 1;
-        if (cold ? !strategy_ask(st, config) : !informed_ask(x, &family, config))
-            break;
-        h.ns[h.n] = time_of(s, config);
-        informed_tell(x, family, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        if (cold)
-            strategy_tell(st, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        else
-            strategy_known(st, config, !isnan(h.ns[h.n]), h.ns[h.n]);
-        h.n++;
-    }
-    informed_free(x);
-    run_strategy(s, st, most, &h);
-    strategy_stop(st);
-    return h;
-}
-
-/* All shapes of the target, one after the other; each becomes a lesson for those that follow. */
+/* All shapes of the target, one after the other. */
 static void run_device(const transfer *t, arm a, const history *sources, size_t result, double *best, double *n_used,
                        uint64_t seed)
 {
-    const twist how = a == REVERSED || a == STOP_REVERSED || a == OREV ? TURNED : a == SHUFFLED ? MIXED : STRAIGHT;
-    teacher *own = mem_calloc(t->n_target + 1, sizeof *own), *other = mem_calloc(t->n_source + 1, sizeof *other),
-            *chosen = mem_calloc(2 * NEAREST, sizeof *chosen);
-    history *own_histories = mem_calloc(t->n_target + 1, sizeof *own_histories),
-            *histories = mem_calloc(2 * NEAREST, sizeof *histories);
-    for (size_t i = 0; i < t->n_source; i++)
-        other[i] = (teacher){lesson_of(&sites[t->source + i], &sources[i], how, seed), &sites[t->source + i], 0};
+    const twist how = a == REVERSED || a == STOP_REVERSED ? TURNED : a == SHUFFLED ? MIXED : STRAIGHT;
+    lessons *b = lessons_new(1, sites[t->target].n_dims);
+    for (size_t i = 0; i < t->n_source; i++) {
+        const site *s = &sites[t->source + i];
+        teach(lessons_add(b, s->device, s->n_dims ? s->dims : nothing()), s, &sources[i], how, seed);
+    }
     for (size_t i = 0; i < t->n_target; i++) {
         const site *s = &sites[t->target + i];
-        const size_t n = choose_teachers(s, own, i, other, t->n_source, chosen);
-        history *h = &own_histories[i];
-        teacher use[2 * NEAREST + 2];
-        size_t n_use = 0;
-        lesson *pooled[2] = {NULL, NULL};
-        if (TMP_pool) {
-            for (int d = 0; d < 2; d++) {
-                const lesson *from[64];
-                double w[64];
-                size_t n_from = 0;
-                const teacher *all = d ? other : own;
-                for (size_t k = 0; k < (d ? t->n_source : i); k++) {
-                    from[n_from] = all[k].lesson;
-                    w[n_from++] = exp(-apart(s, all[k].site) / (2 * SHAPE_REACH * SHAPE_REACH)) + 1e-3;
-                }
-                if (n_from > 0) {
-                    pooled[d] = lesson_pool(from, w, n_from);
-                    use[n_use++] = (teacher){pooled[d], s, d ? OTHER_DEVICE : OTHER_SHAPE};
-                }
-            }
-            if (TMP_pool == 2)
-                for (size_t k = 0; k < n; k++)
-                    use[n_use++] = chosen[k];
-        } else {
-            memcpy(use, chosen, n * sizeof *use);
-            n_use = n;
-        }
+        const space *const spaces[] = {s->space};
+        const bool stops = a == STOP || a == STOP_REVERSED;
+        const size_t most = stops ? full_of(s) : allotment(t, i);
+        const strategy_options o = {.seed = seed + i, .budget = most};
+        kw_error err;
+        run r = {.s = s,
+                 .x = informed_new(spaces, 1, seed + i),
+                 .st = strategy_start(strategy_find("auto", &err), s->space, &o),
+                 .h = history_new(s)};
+        if (a == MEAN)
+            r.x->settings.in_order = 0;
         if (a == HINTS) {
-            for (size_t k = 0; k < n; k++)
-                histories[k] = chosen[k].site >= &sites[t->target] && chosen[k].site < &sites[t->target + t->n_target]
-                                   ? own_histories[chosen[k].site - &sites[t->target]]
-                                   : sources[chosen[k].site - &sites[t->source]];
-            *h = run_hints(s, chosen, histories, n, seed + i);
-        } else if (a == ORDER) {
-            *h = run_order(s, use, n_use, allotment(t, i), seed + i);
-        } else if (a == OREV) {
-            *h = run_order(s, use, n_use, allotment(t, i), seed + i);
+            give_hints(b, r.st, s);
+            run_strategy(s, r.st, most, &r.h);
         } else {
-            bool stops = a == STOP || a == STOP_REVERSED;
-            *h = run_informed(s, use, n_use, stops ? full_of(s) : allotment(t, i), stops, seed + i);
+            lessons_teach(b, s->device, s->dims, r.x);
+            search(&r, a, most);
         }
-        lesson_free(pooled[0]);
-        lesson_free(pooled[1]);
-        own[i] = (teacher){lesson_of(s, h, STRAIGHT, seed), s, 0};
-        best[(result + i) * ARMS + a] = best_of(s, h, SIZE_MAX);
-        n_used[(result + i) * ARMS + a] = (double)h->n;
+        teach(lessons_add(b, s->device, s->dims), s, &r.h, STRAIGHT, seed);
+        best[(result + i) * ARMS + a] = best_of(s, &r.h, SIZE_MAX);
+        n_used[(result + i) * ARMS + a] = (double)r.h.n;
+        informed_free(r.x);
+        strategy_stop(r.st);
+        history_free(&r.h);
     }
-    for (size_t i = 0; i < t->n_target; i++) {
-        lesson_free(own[i].lesson);
-        history_free(&own_histories[i]);
-    }
-    for (size_t i = 0; i < t->n_source; i++)
-        lesson_free(other[i].lesson);
-    free(own);
-    free(other);
-    free(chosen);
-    free(own_histories);
-    free(histories);
+    lessons_free(b);
 }
 
 /* One seed: full tunes of all sites twice (as target, as source), then every transfer. */
@@ -676,41 +565,29 @@ static void print_all(void)
         printf(" %s=%.4f %s_lo=%.4f %s_hi=%.4f %s_share=%.3f", arm_names[a], r[0], arm_names[a], r[1], arm_names[a],
                r[2], arm_names[a], share_used(0, n_results, a));
     }
-    double r[3];
-    compare(0, n_results, PRIOR, COLD, r);
-    printf(" prior_over_cold=%.4f prior_over_cold_lo=%.4f", r[0], r[1]);
-    compare(0, n_results, REVERSED, COLD, r);
-    printf(" reversed_over_cold=%.4f reversed_over_cold_lo=%.4f", r[0], r[1]);
-    compare(0, n_results, SHUFFLED, COLD, r);
-    printf(" shuffled_over_cold=%.4f shuffled_over_cold_lo=%.4f\n", r[0], r[1]);
+    for (arm a = PRIOR; a < ARMS; a++) {
+        double r[3];
+        if (!with[a])
+            continue;
+        compare(0, n_results, a, COLD, r);
+        printf(" %s_over_cold=%.4f %s_over_cold_lo=%.4f", arm_names[a], r[0], arm_names[a], r[1]);
+    }
+    printf("\n");
 }
 
 static void choose_arms(const char *text)
 {
     with[FULL] = with[COLD] = true;
     for (arm a = PRIOR; a < ARMS; a++) {
-        const char *at = strstr(text, arm_names[a]);
-        with[a] = strcmp(text, "all") == 0 || at != NULL;
+        const size_t n = strlen(arm_names[a]);
+        with[a] = strcmp(text, "all") == 0;
+        for (const char *at = text; *at; at += strcspn(at, ","), at += *at == ',')
+            with[a] = with[a] || (strcspn(at, ",") == n && strncmp(at, arm_names[a], n) == 0);
     }
 }
 
-/*TMP*/
-static void tmp_settings(void)
-{
-    informed_settings *o = &informed_defaults;
-    const char *e;
-#define K(n) if ((e = getenv("K_" #n))) o->n = strtod(e, NULL)
-#define KI(n) if ((e = getenv("K_" #n))) o->n = strtoul(e, NULL, 10)
-    K(doubt); K(sharpness); K(trust); K(trust_sd); K(disagree); K(jitter); K(spread); KI(jitter_until); KI(explore_every); KI(explore_until);
-}
-/*TMP*/
 int main(int argc, char **argv)
 {
-    tmp_settings();
-    TMP_pool = getenv("K_pool") ? atoi(getenv("K_pool")) : 0;
-    TMP_first = getenv("K_first") ? atof(getenv("K_first")) : 0.5;
-    TMP_second = getenv("K_second") ? atoi(getenv("K_second")) : 0;
-    TMP_boost = getenv("K_boost") ? atoi(getenv("K_boost")) : 0;
     if (argc < 7) {
         fprintf(stderr, "usage: retune BUDGET SHARE SEEDS SHAPES ARMS [MATRIX ...] -- [SPACE ...]\n");
         return KW_BAD_INPUT;

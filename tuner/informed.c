@@ -1,6 +1,5 @@
 #include "tuner/informed_internal.h"
 
-#include "base/counter_rng.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -9,8 +8,8 @@
 
 #define MAX_POOL 5000 /* candidates of a family that are drawn at first; all valid ones if there are no more */
 #define TAUGHT 4      /* the best of so many of each lesson are candidates with their neighbours */
-#define FAR_TRIES 8
 #define STREAM 5
+#define ORDER_SPREAD 1e-3
 #define HORIZON 8 /* evaluations that the gain looks ahead */
 
 informed_settings informed_defaults = {
@@ -21,8 +20,8 @@ informed_settings informed_defaults = {
     .disagree = 0.5,
     .jitter = 0.3,
     .jitter_until = 60,
-    .explore_every = 4,
-    .explore_until = 12,
+    .in_order = 6,
+    .defer_every = 2,
     .spread = 0.25,
 };
 
@@ -263,26 +262,6 @@ void informed_tell(informed *x, size_t family, const uint32_t *config, bool ok, 
 
 /* ---- what it is asked ---- */
 
-/* The one of a few candidates, drawn, that is farthest from all that was proposed. */
-static size_t far_candidate(informed *x, family_pool *p, size_t family)
-{
-    size_t best = SIZE_MAX;
-    double farthest = -1;
-    for (size_t k = 0; k < FAR_TRIES; k++) {
-        size_t j = counter_rng_u64(x->seed, STREAM, x->draws++) % p->m;
-        double nearest = p->gone[j] ? -1 : INFINITY;
-        for (size_t i = 0; i < x->n_seen && nearest > farthest; i++)
-            if (x->seen[i].family == family)
-                nearest = fmin(nearest, moves_distance(&p->moves, p->configs + j * p->n_params,
-                                                       informed_seen_config(x, i)));
-        if (nearest > farthest) {
-            farthest = nearest;
-            best = j;
-        }
-    }
-    return best;
-}
-
 static bool propose(informed *x, size_t family, size_t j, size_t *out_family, uint32_t *config)
 {
     const family_pool *p = &x->pools[family];
@@ -292,28 +271,21 @@ static bool propose(informed *x, size_t family, size_t j, size_t *out_family, ui
     return true;
 }
 
-/* The family of the best so far, or of what the lessons say is best. */
-static size_t leading_family(const informed *x)
+bool informed_defers(const informed *x)
 {
-    if (x->best != SIZE_MAX)
-        return x->seen[x->best].family;
-    size_t best = 0;
-    for (size_t f = 0; f < x->n_families; f++)
-        if (x->pools[f].space && (!x->pools[best].space || x->pools[f].m > x->pools[best].m))
-            best = f;
-    return best;
+    const informed_settings *o = &x->settings;
+    if (x->n_lessons == 0)
+        return true;
+    return x->n_seen >= o->in_order && o->defer_every > 0 && (x->n_seen - o->in_order) % o->defer_every == 1;
 }
 
 bool informed_ask(informed *x, size_t *family, uint32_t *config)
 {
-    const informed_settings *o = &x->settings;
     make_pools(x);
-    if (x->stale || x->n_seen == 0)
+    const double spread = x->n_seen < x->settings.in_order ? ORDER_SPREAD : x->settings.spread;
+    if (x->stale || x->n_seen == 0 || spread != x->spread) {
+        x->spread = spread;
         informed_believe(x);
-    if (o->explore_every > 0 && x->n_seen < o->explore_until && x->n_seen % o->explore_every == o->explore_every - 1) {
-        size_t f = leading_family(x), j = x->pools[f].m > 0 ? far_candidate(x, &x->pools[f], f) : SIZE_MAX;
-        if (j != SIZE_MAX)
-            return propose(x, f, j, family, config);
     }
     double most = -1;
     size_t best_family = 0, best = SIZE_MAX;
@@ -349,8 +321,10 @@ double informed_gain(informed *x)
     make_pools(x);
     if (x->best == SIZE_MAX)
         return INFINITY;
-    if (x->stale)
+    if (x->stale || x->spread != x->settings.spread) {
+        x->spread = x->settings.spread;
         informed_believe(x);
+    }
     for (size_t f = 0; f < x->n_families; f++) {
         const family_pool *p = &x->pools[f];
         for (size_t j = 0; p->space && j < p->m; j++)

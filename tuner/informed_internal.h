@@ -17,8 +17,8 @@ typedef struct informed_settings {
     double disagree;   /* share of the variance among lessons that counts as doubt */
     double jitter;     /* of hyper-parameters, in standard deviations of their priors */
     size_t jitter_until;
-    size_t explore_every; /* one of so many of the first proposals is far from all others; 0: none */
-    size_t explore_until;
+    size_t in_order;   /* so many of the first follow the lessons alone */
+    size_t defer_every; /* later on one of so many comes from elsewhere; 0: none */
     double spread;     /* standard deviation of what lessons do not say, in logarithms, before results tell */
 } informed_settings;
 
@@ -62,11 +62,12 @@ struct informed {
     size_t n_seen, n_ok, n_failed, seen_capacity;
     uint32_t **seen_configs; /* per family */
     size_t *seen_n, *seen_n_capacity;
-    uint64_t seed, draws;
+    uint64_t seed;
     bool pools_made, stale;
     size_t best; /* of seen; SIZE_MAX */
     /* model */
     double level, slope, scale, bend, agreement;
+    double spread; /* in use: the settings', or none while lessons alone decide */
 };
 
 /* Brings the model up to date: means and variances of all candidates, in log time over the best. */

@@ -133,7 +133,7 @@ static void regress(informed *x, const double *prior)
         py += p * y;
         rest += (y - trust * p) * (y - trust * p);
     }
-    rest = (rest + SCALE_WEIGHT * pow(x->settings.spread, 2)) / (n + SCALE_WEIGHT);
+    rest = (rest + SCALE_WEIGHT * pow(x->spread, 2)) / (n + SCALE_WEIGHT);
     const double ridge = rest / (sd * sd);
     x->slope = fmin(fmax((py + ridge * trust) / (pp + ridge), 0), 1.2);
     x->level = (my - x->slope * mp) / n;
@@ -141,7 +141,7 @@ static void regress(informed *x, const double *prior)
     for (size_t i = 0; i < x->n_seen; i++)
         if (x->seen[i].ok)
             squares += pow(informed_target(x, i) - x->level - x->slope * prior[i], 2);
-    x->scale = sqrt((squares + SCALE_WEIGHT * pow(x->settings.spread, 2)) / (n + SCALE_WEIGHT));
+    x->scale = sqrt((squares + SCALE_WEIGHT * pow(x->spread, 2)) / (n + SCALE_WEIGHT));
 }
 
 static void jitter(informed *x, gp *g)
@@ -213,7 +213,7 @@ void informed_believe(informed *x)
     x->stale = false;
     x->level = 0;
     x->slope = x->settings.trust;
-    x->scale = x->settings.spread;
+    x->scale = x->spread;
     x->agreement = NAN;
     if (x->best != SIZE_MAX)
         choose_bend(x);
