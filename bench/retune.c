@@ -408,7 +408,7 @@ static void give_hints(lessons *b, strategy *st, const site *s)
 {
     const space *const spaces[] = {s->space};
     informed *x = informed_new(spaces, 1, 0); /* only to see what it would be taught */
-    lessons_teach(b, s->device, s->dims, x);
+    lessons_teach(b, s->device, s->dims, NULL, x);
     for (size_t i = 0; i < x->n_lessons; i++) {
         lesson *l = x->lessons[i].lesson;
         for (size_t k = 0; k < lesson_size(l, 0); k++)
@@ -444,7 +444,7 @@ static void run_device(const transfer *t, arm a, const history *sources, size_t 
             give_hints(b, r.st, s);
             run_strategy(s, r.st, most, &r.h);
         } else {
-            lessons_teach(b, s->device, s->dims, r.x);
+            lessons_teach(b, s->device, s->dims, NULL, r.x);
             search(&r, a, most);
         }
         teach(lessons_add(b, s->device, s->dims), s, &r.h, STRAIGHT, seed);

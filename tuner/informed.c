@@ -95,6 +95,14 @@ void informed_teach(informed *x, lesson *l, double likeness)
     x->lessons[x->n_lessons++] = (told_lesson){.lesson = l, .likeness = likeness};
 }
 
+bool informed_knows(const informed *x, size_t family)
+{
+    for (size_t i = 0; i < x->n_lessons; i++)
+        if (lesson_knows(x->lessons[i].lesson, family))
+            return true;
+    return false;
+}
+
 /* ---- candidates ---- */
 
 static void add_candidate(family_pool *p, const uint32_t *config)

@@ -26,6 +26,8 @@ void informed_teach(informed *x, lesson *l, double likeness);
 bool informed_defers(const informed *x);
 /* The configuration to measure next; it is not proposed again. false: there is none left. */
 bool informed_ask(informed *x, size_t *family, uint32_t *config);
+/* Does a lesson say something of this family? */
+bool informed_knows(const informed *x, size_t family);
 /* The caller measures this one by itself; false: it is not valid, was proposed or is known. */
 bool informed_claim(informed *x, size_t family, const uint32_t *config);
 /* Proposed or not. A time that is no positive number is a failure. What is told again replaces. */

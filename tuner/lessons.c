@@ -114,14 +114,15 @@ static int by_likeness(const void *a, const void *b)
 
 /* ---- teaching ---- */
 
-static void teach_pool(lessons *b, const char *device_key, const char *of, const double *log2_dims, informed *x)
+static void teach_pool(lessons *b, const char *device_key, const char *of, const double *log2_dims,
+                       const lesson *except, informed *x)
 {
     const lesson **from = mem_alloc((b->n + 1) * sizeof *from);
     double *weights = mem_alloc((b->n + 1) * sizeof *weights);
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++) {
         const entry *e = &b->items[i];
-        if (strcmp(e->device_key, of) != 0)
+        if (e->lesson == except || strcmp(e->device_key, of) != 0)
             continue;
         from[n] = e->lesson;
         weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
@@ -133,37 +134,44 @@ static void teach_pool(lessons *b, const char *device_key, const char *of, const
 }
 
 /* One pool for each device, those first that have the lesson most like this search. */
-static void teach_pools(lessons *b, const char *device_key, const double *log2_dims, const candidate *all, informed *x)
+static void teach_pools(lessons *b, const char *device_key, const double *log2_dims, const candidate *all, size_t n,
+                        const lesson *except, informed *x)
 {
     const char *done[MAX_POOLS];
-    for (size_t i = 0; i < b->n && b->n_pools < MAX_POOLS; i++) {
+    for (size_t i = 0; i < n && b->n_pools < MAX_POOLS; i++) {
         bool known = false;
         for (size_t k = 0; k < b->n_pools; k++)
             known = known || strcmp(done[k], all[i].entry->device_key) == 0;
         if (known)
             continue;
         done[b->n_pools] = all[i].entry->device_key;
-        teach_pool(b, device_key, all[i].entry->device_key, log2_dims, x);
+        teach_pool(b, device_key, all[i].entry->device_key, log2_dims, except, x);
     }
 }
 
-size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, informed *x)
+size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, const lesson *except, informed *x)
 {
     candidate *all = mem_calloc(b->n + 1, sizeof *all);
-    size_t taught[2] = {0, 0};
+    size_t n = 0, taught[2] = {0, 0};
     free_pools(b);
     for (size_t i = 0; i < b->n; i++) {
         const entry *e = &b->items[i];
-        all[i] = (candidate){e,
-                             device_likeness(device_key, e->device_key) * shape_likeness(b, e->dims, log2_dims),
-                             strcmp(device_key, e->device_key) == 0};
+        if (e->lesson == except)
+            continue;
+        all[n++] = (candidate){e,
+                               device_likeness(device_key, e->device_key) * shape_likeness(b, e->dims, log2_dims),
+                               strcmp(device_key, e->device_key) == 0};
     }
-    if (b->n > 0)
-        qsort(all, b->n, sizeof *all, by_likeness);
-    teach_pools(b, device_key, log2_dims, all, x);
-    for (size_t i = 0; i < b->n; i++)
-        if (taught[all[i].here]++ < NEAREST)
-            informed_teach(x, all[i].entry->lesson, all[i].likeness);
+    if (n > 0)
+        qsort(all, n, sizeof *all, by_likeness);
+    teach_pools(b, device_key, log2_dims, all, n, except, x);
+    for (size_t i = 0; i < n; i++) {
+        size_t *count = &taught[all[i].here];
+        if (*count == NEAREST)
+            continue;
+        ++*count;
+        informed_teach(x, all[i].entry->lesson, all[i].likeness);
+    }
     free(all);
-    return (taught[0] < NEAREST ? taught[0] : NEAREST) + (taught[1] < NEAREST ? taught[1] : NEAREST);
+    return taught[0] + taught[1];
 }

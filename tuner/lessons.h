@@ -16,8 +16,8 @@ size_t lessons_count(const lessons *b);
 
 /* Teaches x: of each device a pool of all shapes, weighted by likeness to this one, and the lessons of the shapes most
  * like it. Likeness falls with the distance of the shapes and is largest for this device, larger for others of its
- * architecture than for the rest. x must be freed before the next call and before b. Returns how many lessons, pools
- * aside. */
-size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, informed *x);
+ * architecture than for the rest. `except` (NULL: none) is left out: what the search will be told as its own results. x
+ * must be freed before the next call and before b. Returns how many lessons, pools aside. */
+size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, const lesson *except, informed *x);
 
 #endif
