@@ -10,6 +10,9 @@
 #define TAUGHT 4      /* the best of so many of each lesson are candidates with their neighbours */
 #define STREAM 5
 #define ORDER_SPREAD 1e-3
+#define FIRST 2        /* proposals of the lessons before one comes from elsewhere */
+#define MISLED_EVERY 5 /* proposals of which one is still of lessons that mislead */
+#define SHRINK 2       /* results that count as none */
 #define HORIZON 8 /* evaluations that the gain looks ahead */
 
 informed_settings informed_defaults = {
@@ -22,6 +25,7 @@ informed_settings informed_defaults = {
     .jitter_until = 60,
     .in_order = 6,
     .defer_every = 2,
+    .least_agreement = 0.1,
     .spread = 0.25,
 };
 
@@ -279,12 +283,28 @@ static bool propose(informed *x, size_t family, size_t j, size_t *out_family, ui
     return true;
 }
 
-bool informed_defers(const informed *x)
+/* The agreement that the results speak for: none while there are few. */
+static double shown_agreement(informed *x)
+{
+    if (x->stale)
+        informed_believe(x);
+    const double n = (double)(x->n_ok + x->n_failed);
+    return isnan(x->agreement) ? 0 : x->agreement * n / (n + SHRINK);
+}
+
+bool informed_defers(informed *x)
 {
     const informed_settings *o = &x->settings;
+    make_pools(x);
     if (x->n_lessons == 0)
         return true;
-    return x->n_seen >= o->in_order && o->defer_every > 0 && (x->n_seen - o->in_order) % o->defer_every == 1;
+    if (o->defer_every == 0 || x->n_seen < FIRST)
+        return false;
+    if (x->n_ok + x->n_failed > FIRST && shown_agreement(x) < o->least_agreement)
+        return x->n_seen % MISLED_EVERY != 0;
+    if (x->n_seen < o->in_order)
+        return x->n_seen % (FIRST + 1) == FIRST;
+    return x->n_seen % o->defer_every == 1;
 }
 
 bool informed_ask(informed *x, size_t *family, uint32_t *config)

@@ -21,9 +21,9 @@ void informed_free(informed *x);
  * The lesson is borrowed. */
 void informed_teach(informed *x, lesson *l, double likeness);
 
-/* Should the next one come from elsewhere? Without lessons always; after the first few every second time, so that
- * lessons that mislead cost no more than that. */
-bool informed_defers(const informed *x);
+/* Should the next one come from elsewhere? Without lessons always; with them every third, later every second time, so
+ * that it shows when they mislead; then nearly always. */
+bool informed_defers(informed *x);
 /* The configuration to measure next; it is not proposed again. false: there is none left. */
 bool informed_ask(informed *x, size_t *family, uint32_t *config);
 /* Does a lesson say something of this family? */

@@ -77,6 +77,9 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
 {
     const double left = gain_left(r, &shape->shape);
     const uint64_t budget = r->o->tune.budget.configurations;
+    const bool held = shape->n_before > 0 && r->drivers.before[0] && r->drivers.judged && !r->drivers.stale;
+    if (held && shape->gain < r->o->threshold)
+        return RETUNE_DONE;
     if (shape->n_here == 0) {
         if (shape->n_changed > 0)
             return RETUNE_CHANGED;
@@ -84,11 +87,9 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
             return RETUNE_NEW;
         if (!r->drivers.judged)
             return RETUNE_EARLIER;
-        if (r->drivers.stale)
-            return RETUNE_STALE;
-        return shape->gain < r->o->threshold ? RETUNE_DONE : RETUNE_OPEN;
+        return r->drivers.stale ? RETUNE_STALE : RETUNE_OPEN;
     }
-    if (shape->n_changed > 0 && isnan(left))
+    if ((shape->n_changed > 0 || shape->lacks[0]) && isnan(left))
         return RETUNE_CHANGED;
     if (budget > 0 && shape->n_here >= budget)
         return RETUNE_DONE;
@@ -115,13 +116,13 @@ static kw_code look(retune *r, retune_shape *shape, kw_error *err)
         return kw_error_set(err, code, "%s", why.message);
     guide_init(&g, r, shape);
     arms_follow(&a, &g.hooks);
-    shape->n_here = guide_tell_known(&g, here, &shape->n_changed);
     shape->n_before = before ? before->ledger.n : 0;
-    /* Rows of an earlier driver whose times hold count as if they were of this one. */
-    if (shape->n_here == 0 && before && r->drivers.judged && !r->drivers.stale) {
+    /* Rows of an earlier driver whose times hold count as if they were of this one; what was timed since replaces. */
+    if (before && r->drivers.judged && !r->drivers.stale) {
         size_t ignored;
         guide_tell_known(&g, before, &ignored);
     }
+    shape->n_here = guide_tell_known(&g, here, &shape->n_changed);
     shape->gain = informed_gain(g.x);
     shape->agreement = informed_agreement(g.x);
     list_lacks(&a, shape->n_here > 0 ? here : before, shape);
@@ -148,8 +149,10 @@ static void note_drivers(retune *r)
 {
     const char *latest = "";
     for (size_t i = 0; i < r->n_shapes; i++) {
-        const context *before = retune_before(r, &r->shapes[i].shape);
-        if (before && strcmp(before->date, latest) >= 0) {
+        const task_shape *shape = &r->shapes[i].shape;
+        const context *before = retune_before(r, shape), *here = retune_here(r, shape);
+        const bool replaced = before && here && (here->ledger.n >= before->ledger.n || !isnan(gain_left(r, shape)));
+        if (before && !replaced && strcmp(before->date, latest) >= 0) {
             latest = before->date;
             snprintf(r->drivers.before, sizeof r->drivers.before, "%s", before->driver);
         }
