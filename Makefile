@@ -270,6 +270,11 @@ bench-dispatch: all
 	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
 	  KNOWN='$(KNOWN)' bench/dispatch.sh
 
+## bench-retune: a device retuned from another's results, by replay; BUDGET SHARE SEEDS SHAPES ARMS SPACES=folder
+.PHONY: bench-retune
+bench-retune: all
+	@$(TEST_ENV) $(foreach v,BUDGET SHARE SEEDS SHAPES ARMS SPACES,$(if $($v),$v='$($v)')) bench/retune.sh
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh

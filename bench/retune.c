@@ -32,7 +32,6 @@
 #define MAX_PARAMS 64
 #define MAX_DIMS 8
 #define THRESHOLD 0.01
-#define LEAST_TO_STOP 5 /* as tuner/retune_guide.c has it */
 
 /* One shape on one device. */
 typedef struct site {
@@ -379,9 +378,7 @@ static bool step(run *r, bool from_strategy)
 static void search(run *r, arm a, size_t most)
 {
     const bool stops = a == STOP || a == STOP_REVERSED;
-    while (r->h.n < most && !(stops && r->h.n >= LEAST_TO_STOP && informed_gain(r->x) < THRESHOLD)) {
-        if (getenv("K_GAIN") && a == PRIOR)
-            printf("G %s %zu %g %g %g\n", r->s->device, r->h.n, r->h.n > 3 ? informed_gain(r->x) : 9, log(best_of(r->s, &r->h, SIZE_MAX) / r->s->best), informed_agreement(r->x));
+    while (r->h.n < most && !(stops && informed_is_done(r->x, THRESHOLD))) {
         bool from_strategy = a == ORDER ? r->h.n >= most / 2 : a == MEAN ? false : informed_defers(r->x);
         if (!step(r, from_strategy) && !step(r, !from_strategy))
             return;

@@ -13,7 +13,9 @@
 #define FIRST 2        /* proposals of the lessons before one comes from elsewhere */
 #define MISLED_EVERY 5 /* proposals of which one is still of lessons that mislead */
 #define SHRINK 2       /* results that count as none */
-#define HORIZON 8 /* evaluations that the gain looks ahead */
+#define LEAST_TO_STOP 12 /* successes before the expected gain is believed */
+#define LOW_TO_STOP 2    /* times in a row */
+#define HORIZON 2 /* evaluations that the gain looks ahead */
 
 informed_settings informed_defaults = {
     .doubt = 4,
@@ -362,6 +364,19 @@ double informed_gain(informed *x)
     for (size_t i = 0; i < HORIZON; i++)
         sum += top[i];
     return sum;
+}
+
+bool informed_is_done(informed *x, double gain)
+{
+    const size_t n = x->n_ok + x->n_failed;
+    if (x->n_ok < LEAST_TO_STOP || informed_gain(x) >= gain) {
+        x->n_low = 0;
+        return false;
+    }
+    if (x->n_low == 0 || x->low_at != n)
+        x->n_low++;
+    x->low_at = n;
+    return x->n_low >= LOW_TO_STOP;
 }
 
 double informed_agreement(const informed *x)

@@ -33,9 +33,12 @@ bool informed_claim(informed *x, size_t family, const uint32_t *config);
 /* Proposed or not. A time that is no positive number is a failure. What is told again replaces. */
 void informed_tell(informed *x, size_t family, const uint32_t *config, bool ok, double time_ns);
 
-/* By how much of its present time the best is expected to improve if the search goes on for a few evaluations: 0.01 is
- * 1%. Infinite before the first success, 0 when nothing is left. */
+/* By how much of its present time the best is expected to improve with the next two evaluations: 0.01 is 1%. Infinite
+ * before the first success, 0 when nothing is left. */
 double informed_gain(informed *x);
+/* Is no more than `gain` to be expected of going on? After twelve successes at the earliest, and when that was the
+ * answer to two different states: a model of few results is often too sure of itself. Asked before each question. */
+bool informed_is_done(informed *x, double gain);
 /* How well the lessons together rank what was measured here, -1..1 (Kendall, weighted by differences); NaN with fewer
  * than two results or without lessons. */
 double informed_agreement(const informed *x);

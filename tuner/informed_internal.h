@@ -65,6 +65,7 @@ struct informed {
     size_t *seen_n, *seen_n_capacity;
     uint64_t seed;
     bool pools_made, stale;
+    size_t low_at, n_low; /* results when the gain was low last, and how often in a row it was */
     size_t best; /* of seen; SIZE_MAX */
     /* model */
     double level, slope, scale, bend, agreement;

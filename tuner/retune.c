@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ENOUGH 12 /* results; as the search itself has it */
+
 const char *retune_state_name(retune_state s)
 {
     static const char *const names[] = {[RETUNE_NEW] = "new",         [RETUNE_OPEN] = "open",
@@ -78,7 +80,10 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
     const double left = gain_left(r, &shape->shape);
     const uint64_t budget = r->o->tune.budget.configurations;
     const bool held = shape->n_before > 0 && r->drivers.before[0] && r->drivers.judged && !r->drivers.stale;
-    if (held && shape->gain < r->o->threshold)
+    /* The gain that a model of few results expects is no reason to stop, unless nothing is left. */
+    const size_t known = shape->n_here + (held ? shape->n_before : 0);
+    const bool enough = shape->gain < r->o->threshold && (known >= ENOUGH || shape->gain <= 0);
+    if (held && enough)
         return RETUNE_DONE;
     if (shape->n_here == 0) {
         if (shape->n_changed > 0)
@@ -93,7 +98,7 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
         return RETUNE_CHANGED;
     if (budget > 0 && shape->n_here >= budget)
         return RETUNE_DONE;
-    return (isnan(left) ? shape->gain : left) < r->o->threshold ? RETUNE_DONE : RETUNE_OPEN;
+    return (isnan(left) ? enough : left < r->o->threshold) ? RETUNE_DONE : RETUNE_OPEN;
 }
 
 /* What is known of one shape here, and what is to be expected; measures nothing. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_TO_STOP 5 /* successes before the expected gain is believed */
-
 /* ---- the hooks ---- */
 
 static void open_guide(void *cookie, arms *a)
@@ -80,11 +78,8 @@ static bool ask(void *cookie, arms *a, size_t *index, uint32_t *config)
     guide *g = cookie;
     if (ask_default(g, index, config))
         return true;
-    if (g->n_ok >= LEAST_TO_STOP) {
-        g->shape->gain = informed_gain(g->x);
-        if (g->shape->gain < g->r->o->threshold)
-            return false;
-    }
+    if (informed_is_done(g->x, g->r->o->threshold))
+        return false;
     if (informed_defers(g->x))
         return ask_strategies(g, a, index, config) || ask_informed(g, index, config);
     return ask_informed(g, index, config) || ask_strategies(g, a, index, config);
@@ -95,7 +90,6 @@ static void tell(void *cookie, size_t index, const uint32_t *config, bool ok, do
     guide *g = cookie;
     informed_tell(g->x, g->family_of[index], config, ok, time_ns);
     g->asked[index] = true;
-    g->n_ok += ok;
 }
 
 /* ---- */

@@ -66,7 +66,6 @@ typedef struct guide {
     size_t *arm_of;       /* of each family; SIZE_MAX */
     const space **spaces; /* of each family; NULL */
     bool *asked;          /* of each arm: its default was */
-    size_t n_ok;
     arms_guide hooks;
 } guide;
 
