@@ -391,9 +391,7 @@ static size_t allotment(const transfer *t, size_t i)
     const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
     size_t most = one;
     if (n >= 8)
-        most = i == 0   ? 4 * one
-               : i == 1 ? 2 * one
-                        : (size_t)((double)(one * (n - 6)) / (double)(n - 2));
+        most = i == 0 ? 4 * one : i == 1 ? 2 * one : (size_t)((double)(one * (n - 6)) / (double)(n - 2));
     return most < all ? most : all;
 }
 

@@ -161,8 +161,8 @@ static void on_progress(const tune_progress *p, void *cookie)
     const retune_cli *c = cookie;
     strb shape = STRB_INIT;
     task_shape_print(c->task, p->shape, &shape);
-    log_live("%s  %llu  %s  %s %s", strb_text(&shape), (unsigned long long)p->done,
-             p->reused ? "stored" : p->purpose, p->m->template_name, outcome_name(p->m->outcome));
+    log_live("%s  %llu  %s  %s %s", strb_text(&shape), (unsigned long long)p->done, p->reused ? "stored" : p->purpose,
+             p->m->template_name, outcome_name(p->m->outcome));
     strb_clear(&shape);
 }
 

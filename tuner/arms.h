@@ -29,7 +29,7 @@ typedef struct arm {
     bool default_asked;
     bool exhausted;
     uint64_t asked;
-    double best_ns; /* INFINITY before the first success */
+    double best_ns;          /* INFINITY before the first success */
     const arms_guide *guide; /* NULL: none */
     size_t index;            /* among the arms */
 } arm;

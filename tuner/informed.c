@@ -10,12 +10,14 @@
 #define TAUGHT 4      /* the best of so many of each lesson are candidates with their neighbours */
 #define STREAM 5
 #define ORDER_SPREAD 1e-3
-#define FIRST 2        /* proposals of the lessons before one comes from elsewhere */
-#define MISLED_EVERY 5 /* proposals of which one is still of lessons that mislead */
-#define SHRINK 2       /* results that count as none */
+#define FIRST 4            /* proposals of the lessons before one comes from elsewhere */
+#define GOOD_AGREEMENT 0.4 /* beyond, only one of so many does */
+#define GOOD_EVERY 4
+#define MISLED_EVERY 5   /* proposals of which one is still of lessons that mislead */
+#define SHRINK 2         /* results that count as none */
 #define LEAST_TO_STOP 12 /* successes before the expected gain is believed */
 #define LOW_TO_STOP 2    /* times in a row */
-#define HORIZON 2 /* evaluations that the gain looks ahead */
+#define HORIZON 2        /* evaluations that the gain looks ahead */
 
 informed_settings informed_defaults = {
     .doubt = 4,
@@ -27,7 +29,7 @@ informed_settings informed_defaults = {
     .jitter_until = 60,
     .in_order = 6,
     .defer_every = 2,
-    .least_agreement = 0.1,
+    .least_agreement = -0.1,
     .spread = 0.25,
 };
 
@@ -115,8 +117,7 @@ static void add_candidate(family_pool *p, const uint32_t *config)
 {
     if (!key_set_add(&p->keys, strategy_key(p->space, config)))
         return;
-    p->configs =
-        mem_grow(p->configs, &p->configs_capacity, p->m + 1, (p->n_params + 1) * sizeof *p->configs);
+    p->configs = mem_grow(p->configs, &p->configs_capacity, p->m + 1, (p->n_params + 1) * sizeof *p->configs);
     p->gone = mem_grow(p->gone, &p->gone_capacity, p->m + 1, sizeof *p->gone);
     if (p->n_params > 0)
         memcpy(p->configs + p->m * p->n_params, config, p->n_params * sizeof *config);
@@ -302,11 +303,12 @@ bool informed_defers(informed *x)
         return true;
     if (o->defer_every == 0 || x->n_seen < FIRST)
         return false;
-    if (x->n_ok + x->n_failed > FIRST && shown_agreement(x) < o->least_agreement)
+    const double agreement = shown_agreement(x);
+    if (agreement < o->least_agreement)
         return x->n_seen % MISLED_EVERY != 0;
-    if (x->n_seen < o->in_order)
-        return x->n_seen % (FIRST + 1) == FIRST;
-    return x->n_seen % o->defer_every == 1;
+    if (agreement > GOOD_AGREEMENT)
+        return x->n_seen % GOOD_EVERY == 0;
+    return x->n_seen % o->defer_every == 0;
 }
 
 bool informed_ask(informed *x, size_t *family, uint32_t *config)

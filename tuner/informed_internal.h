@@ -10,17 +10,17 @@
 
 /* Knobs; bench/retune.c tries others. */
 typedef struct informed_settings {
-    double doubt;      /* results that the expected correlation of a lesson counts as */
-    double sharpness;  /* exponent of the correlation in a lesson's weight */
-    double trust;      /* slope on the lessons' mean before anything was seen, */
-    double trust_sd;   /* and its standard deviation */
-    double disagree;   /* share of the variance among lessons that counts as doubt */
-    double jitter;     /* of hyper-parameters, in standard deviations of their priors */
+    double doubt;     /* results that the expected correlation of a lesson counts as */
+    double sharpness; /* exponent of the correlation in a lesson's weight */
+    double trust;     /* slope on the lessons' mean before anything was seen, */
+    double trust_sd;  /* and its standard deviation */
+    double disagree;  /* share of the variance among lessons that counts as doubt */
+    double jitter;    /* of hyper-parameters, in standard deviations of their priors */
     size_t jitter_until;
-    size_t in_order;   /* so many of the first follow the lessons alone */
-    size_t defer_every; /* later on one of so many comes from elsewhere; 0: none */
+    size_t in_order;        /* so many of the first follow the lessons alone */
+    size_t defer_every;     /* later on one of so many comes from elsewhere; 0: none */
     double least_agreement; /* of lessons and results; below, most come from elsewhere */
-    double spread;     /* standard deviation of what lessons do not say, in logarithms, before results tell */
+    double spread;          /* standard deviation of what lessons do not say, in logarithms, before results tell */
 } informed_settings;
 
 extern informed_settings informed_defaults;
@@ -34,8 +34,8 @@ typedef struct family_pool {
     size_t m, configs_capacity;
     bool *gone; /* proposed or known */
     size_t gone_capacity;
-    key_set keys;  /* of the candidates */
-    float **says;  /* per lesson, of each candidate; NULL: it does not know the family */
+    key_set keys;                            /* of the candidates */
+    float **says;                            /* per lesson, of each candidate; NULL: it does not know the family */
     float *mean, *variance, *prior, *differ; /* of each candidate: residual, what lessons say, their variance */
     gp *gp;
 } family_pool;
@@ -66,7 +66,7 @@ struct informed {
     uint64_t seed;
     bool pools_made, stale;
     size_t low_at, n_low; /* results when the gain was low last, and how often in a row it was */
-    size_t best; /* of seen; SIZE_MAX */
+    size_t best;          /* of seen; SIZE_MAX */
     /* model */
     double level, slope, scale, bend, agreement;
     double spread; /* in use: the settings', or none while lessons alone decide */

@@ -51,7 +51,8 @@ static double correlation(const informed *x, const double *says, size_t *n)
         for (size_t k = 0; k < i; k++) {
             if (!x->seen[i].done || !x->seen[k].done || isnan(says[i]) || isnan(says[k]))
                 continue;
-            double d = (x->seen[i].ok ? informed_target(x, i) : worst) - (x->seen[k].ok ? informed_target(x, k) : worst);
+            double d =
+                (x->seen[i].ok ? informed_target(x, i) : worst) - (x->seen[k].ok ? informed_target(x, k) : worst);
             double e = says[i] - says[k];
             all += fabs(d);
             agree += e == 0 ? 0 : (d > 0) == (e > 0) ? fabs(d) : -fabs(d);
@@ -197,8 +198,8 @@ static void weigh_failures(informed *x, size_t family)
             const seen *s = &x->seen[i];
             if (s->family != family || !s->done)
                 continue;
-            double near = exp(-FAIL_REACH *
-                              moves_distance(&p->moves, p->configs + j * p->n_params, informed_seen_config(x, i)));
+            double near =
+                exp(-FAIL_REACH * moves_distance(&p->moves, p->configs + j * p->n_params, informed_seen_config(x, i)));
             fine += s->ok ? near : 0;
             failing += s->ok ? 0 : near;
         }
@@ -240,8 +241,8 @@ void informed_believe(informed *x)
 double informed_improvement(const informed *x, const family_pool *p, size_t j)
 {
     const double mean = x->level + x->slope * p->prior[j] + x->scale * p->mean[j];
-    const double sd = sqrt(x->scale * x->scale * p->variance[j] +
-                           x->settings.disagree * x->slope * x->slope * p->differ[j]);
+    const double sd =
+        sqrt(x->scale * x->scale * p->variance[j] + x->settings.disagree * x->slope * x->slope * p->differ[j]);
     const double z = -mean / sd; /* the best is at 0 */
     if (x->best == SIZE_MAX)
         return 1e3 - mean; /* anything is an improvement: what is expected to be the fastest */

@@ -158,8 +158,7 @@ size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims
         const entry *e = &b->items[i];
         if (e->lesson == except)
             continue;
-        all[n++] = (candidate){e,
-                               device_likeness(device_key, e->device_key) * shape_likeness(b, e->dims, log2_dims),
+        all[n++] = (candidate){e, device_likeness(device_key, e->device_key) * shape_likeness(b, e->dims, log2_dims),
                                strcmp(device_key, e->device_key) == 0};
     }
     if (n > 0)

@@ -178,8 +178,7 @@ static kw_code read_all(retune *r, kw_error *err)
         if (code == KW_OK && n_used == 0) {
             const char *line = strrchr(strb_text(&r->notes), '\n') ? strb_text(&r->notes) : "";
             code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%s%.*s",
-                                r->o->source_names[i], r->t->name, *line ? ": " : "",
-                                (int)strcspn(line, "\n"), line);
+                                r->o->source_names[i], r->t->name, *line ? ": " : "", (int)strcspn(line, "\n"), line);
         }
     }
     return code;

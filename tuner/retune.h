@@ -37,14 +37,14 @@ typedef struct retune_drivers {
     size_t n_timed, n_moved;    /* of the sample */
     double shift;               /* median of new over old time; NaN without a sample */
     bool judged, stale;
-    bool known;                 /* judged by an earlier run */
+    bool known; /* judged by an earlier run */
 } retune_drivers;
 
 typedef struct retune_options {
-    tune_options tune;   /* budget: of each shape, at most. guide: not used */
-    double threshold;    /* expected gain that is not worth going on for, 0.01: 1% */
-    size_t sample;       /* rows that are timed again to judge a driver; 0: none, they are taken as stale */
-    bool sample_always;  /* with the driver of now as well */
+    tune_options tune;  /* budget: of each shape, at most. guide: not used */
+    double threshold;   /* expected gain that is not worth going on for, 0.01: 1% */
+    size_t sample;      /* rows that are timed again to judge a driver; 0: none, they are taken as stale */
+    bool sample_always; /* with the driver of now as well */
     store *const *sources;
     const char *const *source_names; /* for messages */
     size_t n_sources;
@@ -65,7 +65,7 @@ const retune_shape *retune_at(const retune *r, size_t i);
 /* Shapes that lack something. */
 size_t retune_lacking(const retune *r);
 const retune_drivers *retune_judged(const retune *r);
-size_t retune_lessons(const retune *r); /* pairs of device and shape that something was learnt from */
+size_t retune_lessons(const retune *r);    /* pairs of device and shape that something was learnt from */
 const char *retune_notes(const retune *r); /* rows that could not be used and why, lines; "" */
 
 /* Times a sample of old rows again, interleaved, where that is called for, and brings the states up to date. */

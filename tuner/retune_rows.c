@@ -58,7 +58,7 @@ typedef struct reader {
     char *scalars; /* the timed ones */
     bool is_store;
     size_t n_used, n_other_version, n_other_scalars, n_no_shape, n_gone;
-    size_t first;  /* contexts of this store begin here */
+    size_t first;   /* contexts of this store begin here */
     char gone[128]; /* a template of theirs that is not here */
 } reader;
 

@@ -16,7 +16,7 @@
 #define ROUNDS 3
 #define LEAST_NOISE 0.02 /* no two sessions are nearer to each other */
 #define MOST_NOISE 0.15
-#define NOISES 2.0      /* so many times the noise is moved */
+#define NOISES 2.0       /* so many times the noise is moved */
 #define MOVED_SHARE 0.25 /* of the sample: the driver made its rows stale */
 
 typedef struct old_row {
@@ -162,8 +162,8 @@ static kw_code take(session *q, old_row *x, size_t round, kw_error *err)
         return err->code;
     }
     rows_judge(&x->rows, x->v, &x->c.record);
-    const measurement m = rows_make(&x->rows, x->v, x->config_json, &x->c.record,
-                                    r->t->reference ? VERIFIED_EXACT : VERIFIED_NOT, date);
+    const measurement m =
+        rows_make(&x->rows, x->v, x->config_json, &x->c.record, r->t->reference ? VERIFIED_EXACT : VERIFIED_NOT, date);
     x->failed = m.outcome != OUTCOME_OK;
     if (!x->failed && m.time.n > 0)
         x->samples[x->n++] = m.time.median;
@@ -191,9 +191,9 @@ static kw_code open_cases(session *q, kw_error *err)
         code = variant_expand(f, &o->types, config, NULL, &q->trusted, err);
         free(config);
     }
-    return code == KW_OK ? case_source_init(&q->cases, q->r->t, &o->types, &q->r->device->limits, q->trusted, o->seed,
-                                            err)
-                         : code;
+    return code == KW_OK
+               ? case_source_init(&q->cases, q->r->t, &o->types, &q->r->device->limits, q->trusted, o->seed, err)
+               : code;
 }
 
 /* ---- judging ---- */

@@ -271,10 +271,9 @@ static kw_code begin_search(search *q, kw_error *err)
 {
     const tune_options *o = q->o;
     const space_limits build = {.stopped = asked_to_stop, .cookie = q->e};
-    kw_code code =
-        arms_init_within(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits, q->shape,
-                         o->strategy, o->seed, o->budget.configurations ? o->budget.configurations : UINT64_MAX, &build,
-                         err);
+    kw_code code = arms_init_within(&q->arms, o->templates, o->n_templates, &o->types, &evaluator_device(q->e)->limits,
+                                    q->shape, o->strategy, o->seed,
+                                    o->budget.configurations ? o->budget.configurations : UINT64_MAX, &build, err);
     if (code != KW_OK)
         return code;
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
