@@ -454,25 +454,57 @@ static void run_device(const transfer *t, arm a, const history *sources, size_t 
     lessons_free(b);
 }
 
-/* One seed: full tunes of all sites twice (as target, as source), then every transfer. */
+/* Full tunes of all sites, by seed: what targets are compared with, and, of the next seed, what sources know. */
+static uint32_t *tuned; /* [seed][site][budget]: ranks, UINT32_MAX behind the last */
+
+static void run_full(size_t k, void *cookie)
+{
+    (void)cookie;
+    for (size_t i = 0; i < n_sites; i++) {
+        history h = run_auto(&sites[i], counter_rng_u64(k, 1, i));
+        uint32_t *ranks = tuned + (k * n_sites + i) * budget;
+        for (size_t e = 0; e < budget; e++) {
+            uint64_t rank = UINT32_MAX;
+            if (e < h.n)
+                space_rank(sites[i].space, h.configs + e * space_params(sites[i].space), &rank);
+            ranks[e] = (uint32_t)rank;
+        }
+        history_free(&h);
+    }
+}
+
+static history full_tune(size_t k, size_t i)
+{
+    const uint32_t *ranks = tuned + (k * n_sites + i) * budget;
+    history h = history_new(&sites[i]);
+    for (; h.n < budget && ranks[h.n] != UINT32_MAX; h.n++) {
+        space_unrank(sites[i].space, ranks[h.n], h.configs + h.n * space_params(sites[i].space));
+        h.ns[h.n] = sites[i].ns[ranks[h.n]];
+    }
+    return h;
+}
+
+/* One seed: every transfer. */
 static void run_seed(size_t k, void *cookie)
 {
     (void)cookie;
     history *full = mem_calloc(n_sites, sizeof *full), *source = mem_calloc(n_sites, sizeof *source);
     double *best = found + k * n_results * ARMS, *n_used = used + k * n_results * ARMS;
     for (size_t i = 0; i < n_sites; i++) {
-        full[i] = run_auto(&sites[i], counter_rng_u64(k, 1, i));
-        source[i] = run_auto(&sites[i], counter_rng_u64(k, 2, i));
+        full[i] = full_tune(k, i);
+        source[i] = full_tune((k + 1) % seeds, i);
     }
     size_t result = 0;
     for (size_t t = 0; t < n_transfers; t++) {
         const transfer *x = &transfers[t];
         for (size_t i = 0; i < x->n_target; i++) {
+            const site *s = &sites[x->target + i];
+            const history *h = &full[x->target + i];
             const size_t at = (result + i) * ARMS;
-            best[at + FULL] = best_of(&sites[x->target + i], &full[x->target + i], SIZE_MAX);
-            best[at + COLD] = best_of(&sites[x->target + i], &full[x->target + i], few_of(&sites[x->target + i]));
-            n_used[at + FULL] = (double)full[x->target + i].n;
-            n_used[at + COLD] = (double)few_of(&sites[x->target + i]);
+            best[at + FULL] = best_of(s, h, SIZE_MAX);
+            best[at + COLD] = best_of(s, h, few_of(s));
+            n_used[at + FULL] = (double)h->n;
+            n_used[at + COLD] = (double)few_of(s);
         }
         for (arm a = PRIOR; a < ARMS; a++)
             if (with[a])
@@ -620,9 +652,10 @@ int main(int argc, char **argv)
     }
     found = parallel_alloc(seeds * n_results * ARMS * sizeof *found);
     used = parallel_alloc(seeds * n_results * ARMS * sizeof *used);
+    tuned = parallel_alloc(seeds * n_sites * budget * sizeof *tuned);
     kw_error err;
-    const parallel_work w = {seeds, 0, run_seed, report, NULL};
-    if (parallel_run(&w, &err) != KW_OK)
+    const parallel_work first = {seeds, 0, run_full, report, NULL}, then = {seeds, 0, run_seed, report, NULL};
+    if (parallel_run(&first, &err) != KW_OK || parallel_run(&then, &err) != KW_OK)
         stop(&err);
     print_all();
     return 0;

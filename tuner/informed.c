@@ -10,14 +10,10 @@
 #define TAUGHT 4      /* the best of so many of each lesson are candidates with their neighbours */
 #define STREAM 5
 #define ORDER_SPREAD 1e-3
-#define FIRST 4            /* proposals of the lessons before one comes from elsewhere */
-#define GOOD_AGREEMENT 0.4 /* beyond, only one of so many does */
-#define GOOD_EVERY 4
 #define MISLED_EVERY 5   /* proposals of which one is still of lessons that mislead */
 #define SHRINK 2         /* results that count as none */
 #define LEAST_TO_STOP 12 /* successes before the expected gain is believed */
 #define LOW_TO_STOP 2    /* times in a row */
-#define HORIZON 2        /* evaluations that the gain looks ahead */
 
 informed_settings informed_defaults = {
     .doubt = 4,
@@ -301,13 +297,10 @@ bool informed_defers(informed *x)
     make_pools(x);
     if (x->n_lessons == 0)
         return true;
-    if (o->defer_every == 0 || x->n_seen < FIRST)
+    if (o->defer_every == 0 || x->n_seen < o->in_order)
         return false;
-    const double agreement = shown_agreement(x);
-    if (agreement < o->least_agreement)
+    if (shown_agreement(x) < o->least_agreement)
         return x->n_seen % MISLED_EVERY != 0;
-    if (agreement > GOOD_AGREEMENT)
-        return x->n_seen % GOOD_EVERY == 0;
     return x->n_seen % o->defer_every == 0;
 }
 
@@ -335,21 +328,9 @@ bool informed_ask(informed *x, size_t *family, uint32_t *config)
     return best != SIZE_MAX && propose(x, best_family, best, family, config);
 }
 
-static void insert(double *top, size_t n, double gain)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (gain <= top[i])
-            continue;
-        double next = top[i];
-        top[i] = gain;
-        gain = next;
-    }
-}
-
-/* The sum of the largest expected improvements: what as many evaluations could bring if they had nothing in common. */
 double informed_gain(informed *x)
 {
-    double top[HORIZON] = {0}, sum = 0;
+    double most = 0;
     make_pools(x);
     if (x->best == SIZE_MAX)
         return INFINITY;
@@ -361,11 +342,9 @@ double informed_gain(informed *x)
         const family_pool *p = &x->pools[f];
         for (size_t j = 0; p->space && j < p->m; j++)
             if (!p->gone[j])
-                insert(top, HORIZON, informed_improvement(x, p, j));
+                most = fmax(most, informed_improvement(x, p, j));
     }
-    for (size_t i = 0; i < HORIZON; i++)
-        sum += top[i];
-    return sum;
+    return most;
 }
 
 bool informed_is_done(informed *x, double gain)

@@ -21,8 +21,8 @@ void informed_free(informed *x);
  * The lesson is borrowed. */
 void informed_teach(informed *x, lesson *l, double likeness);
 
-/* Should the next one come from elsewhere? Without lessons always; with them every third, later every second time, so
- * that it shows when they mislead; then nearly always. */
+/* Should the next one come from elsewhere? Without lessons always; with them, after the first few, every second time,
+ * and nearly always where they mislead. */
 bool informed_defers(informed *x);
 /* The configuration to measure next; it is not proposed again. false: there is none left. */
 bool informed_ask(informed *x, size_t *family, uint32_t *config);
@@ -33,7 +33,7 @@ bool informed_claim(informed *x, size_t family, const uint32_t *config);
 /* Proposed or not. A time that is no positive number is a failure. What is told again replaces. */
 void informed_tell(informed *x, size_t family, const uint32_t *config, bool ok, double time_ns);
 
-/* By how much of its present time the best is expected to improve with the next two evaluations: 0.01 is 1%. Infinite
+/* By how much of its present time the best is expected to improve with one more evaluation: 0.01 is 1%. Infinite
  * before the first success, 0 when nothing is left. */
 double informed_gain(informed *x);
 /* Is no more than `gain` to be expected of going on? After twelve successes at the earliest, and when that was the

@@ -128,7 +128,9 @@ static void teach_pool(lessons *b, const char *device_key, const char *of, const
         weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
     }
     b->pools[b->n_pools] = lesson_pool(from, weights, n);
-    informed_teach(x, b->pools[b->n_pools++], device_likeness(device_key, of));
+    if (n > 1) /* one lesson is its own pool */
+        informed_teach(x, b->pools[b->n_pools], device_likeness(device_key, of));
+    b->n_pools++;
     free(weights);
     free(from);
 }
