@@ -281,6 +281,11 @@ bench-results: all
 	@$(TEST_ENV) $(if $(N),N='$(N)') $(if $(FILES),FILES='$(FILES)') $(if $(FOLDER),FOLDER='$(FOLDER)') \
 	  $(if $(TREES),TREES='$(TREES)') bench/results.sh
 
+## bench-retune: a device retuned from another's results, by replay; BUDGET SHARE SEEDS SHAPES ARMS SPACES=folder
+.PHONY: bench-retune
+bench-retune: all
+	@$(TEST_ENV) $(foreach v,BUDGET SHARE SEEDS SHAPES ARMS SPACES,$(if $($v),$v='$($v)')) bench/retune.sh
+
 ## demo: tunes gemm for three shapes, emits the header, builds and runs a program that uses it
 demo: all
 	@$(TEST_ENV) tools/demo.sh

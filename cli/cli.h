@@ -26,6 +26,7 @@ int cli_evolve(int argc, char **argv);
 int cli_expand(int argc, char **argv);
 int cli_new(int argc, char **argv);
 int cli_probe(int argc, char **argv);
+int cli_retune(int argc, char **argv);
 int cli_results(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_space(int argc, char **argv);

@@ -18,6 +18,7 @@ static const command commands[] = {
     {"expand", "print the source of one configuration", cli_expand},
     {"time", "verify and time one configuration", cli_time},
     {"tune", "search the best configuration for each shape", cli_tune},
+    {"retune", "measure what a device still lacks, from what others taught", cli_retune},
     {"matrix", "measure one list of configurations on every shape", cli_matrix},
     {"simulate", "replay recorded spaces: what each strategy finds, without a device", cli_simulate},
     {"evolve", "let a language model write templates, and tune them", cli_evolve},

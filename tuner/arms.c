@@ -135,7 +135,25 @@ static arm *other(arms *a, const arm *best)
     return pick;
 }
 
+void arms_follow(arms *a, const arms_guide *guide)
+{
+    a->guide = guide;
+    for (size_t i = 0; i < a->n; i++) {
+        a->items[i].guide = guide;
+        a->items[i].index = i;
+    }
+    guide->open(guide->cookie, a);
+}
+
 arm *arms_ask(arms *a, uint32_t *config)
+{
+    size_t index;
+    if (!a->guide)
+        return arms_ask_strategies(a, config);
+    return a->guide->ask(a->guide->cookie, a, &index, config) ? &a->items[index] : NULL;
+}
+
+arm *arms_ask_strategies(arms *a, uint32_t *config)
 {
     for (size_t i = 0; i < a->n; i++)
         if (ask_default(&a->items[i], config))
@@ -162,6 +180,8 @@ void arms_tell(arm *m, const uint32_t *config, bool ok, double time_ns)
 {
     if (ok && time_ns < m->best_ns)
         m->best_ns = time_ns;
+    if (m->guide)
+        m->guide->tell(m->guide->cookie, m->index, config, ok, time_ns);
     strategy_tell(m->strategy, config, ok, time_ns);
 }
 
@@ -170,6 +190,8 @@ void arms_known(arm *m, const uint32_t *config, bool ok, double time_ns)
     if (ok && time_ns < m->best_ns)
         m->best_ns = time_ns;
     m->asked++;
+    if (m->guide)
+        m->guide->tell(m->guide->cookie, m->index, config, ok, time_ns);
     strategy_known(m->strategy, config, ok, time_ns);
 }
 

@@ -169,11 +169,17 @@ static kw_code take_result(search *q, trial *x, kw_error *err)
     return code;
 }
 
+/* Where every evaluation is to follow from those before, so few are asked ahead; the compilers have less to do. */
+#define GUIDED_DEPTH 3
+
 /* Beside a simulator nothing is timed on a CPU. */
 static size_t depth(const search *q)
 {
-    bool alone = search_simulates_all(q) && evaluator_device(q->e)->limits.is_cpu;
-    return alone ? 1 : evaluator_depth(q->e);
+    const bool is_cpu = evaluator_device(q->e)->limits.is_cpu;
+    size_t most = evaluator_depth(q->e);
+    if (q->o->guide && most > GUIDED_DEPTH)
+        most = is_cpu ? 1 : GUIDED_DEPTH;
+    return search_simulates_all(q) && is_cpu ? 1 : most;
 }
 
 /* Asks as long as it may. *timeout_ms: how long to wait then before trying again. */
@@ -295,6 +301,8 @@ static kw_code begin_search(search *q, kw_error *err)
     q->config = mem_calloc(arms_longest(&q->arms), sizeof *q->config);
     if (q->arms.notes.length > 0) /* ordinary: a template for narrow shapes, say */
         log_debug("left out: %s", strb_text(&q->arms.notes));
+    if (o->guide)
+        arms_follow(&q->arms, o->guide);
     return KW_OK;
 }
 

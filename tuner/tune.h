@@ -40,6 +40,8 @@ typedef struct tune_progress {
     const char *purpose; /* "search", "retime", "fallback", "general", "deep" */
 } tune_progress;
 
+typedef struct arms_guide arms_guide; /* tuner/arms.h */
+
 typedef struct tune_options {
     task_types types;
     const template *const *templates; /* of the task; the fallback among them also serves as trusted variant */
@@ -55,6 +57,7 @@ typedef struct tune_options {
     trace *trace;
     oclgrind *oclgrind; /* borrowed; NULL: not there */
     deep_policy deep;
+    const arms_guide *guide; /* chooses instead of the strategies; NULL: they do */
 } tune_options;
 
 typedef struct tune_result {

@@ -1,0 +1,178 @@
+#include "tuner/lessons.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAREST 8       /* lessons of this device, and as many of all others */
+#define MAX_POOLS 8     /* devices that have one */
+#define SHAPE_REACH 3.0 /* in powers of two */
+#define LEAST_WEIGHT 1e-3
+/* Rank correlations to be expected of the same shape, before anything is known. */
+#define THIS_DEVICE 0.8
+#define THIS_ARCHITECTURE 0.6
+#define OTHER_DEVICE 0.5
+
+typedef struct entry {
+    lesson *lesson;
+    char *device_key;
+    double *dims;
+} entry;
+
+struct lessons {
+    size_t n_families, n_dims;
+    entry *items;
+    size_t n, capacity;
+    lesson *pools[MAX_POOLS]; /* of the latest search taught */
+    size_t n_pools;
+};
+
+lessons *lessons_new(size_t n_families, size_t n_dims)
+{
+    lessons *b = mem_calloc(1, sizeof *b);
+    b->n_families = n_families;
+    b->n_dims = n_dims;
+    return b;
+}
+
+static void free_pools(lessons *b)
+{
+    for (size_t i = 0; i < b->n_pools; i++)
+        lesson_free(b->pools[i]);
+    b->n_pools = 0;
+}
+
+void lessons_free(lessons *b)
+{
+    if (!b)
+        return;
+    free_pools(b);
+    for (size_t i = 0; i < b->n; i++) {
+        lesson_free(b->items[i].lesson);
+        free(b->items[i].device_key);
+        free(b->items[i].dims);
+    }
+    free(b->items);
+    free(b);
+}
+
+lesson *lessons_add(lessons *b, const char *device_key, const double *log2_dims)
+{
+    b->items = mem_grow(b->items, &b->capacity, b->n + 1, sizeof *b->items);
+    entry *e = &b->items[b->n++];
+    *e = (entry){.lesson = lesson_new(b->n_families),
+                 .device_key = mem_strdup(device_key),
+                 .dims = mem_alloc((b->n_dims + 1) * sizeof *e->dims)};
+    memcpy(e->dims, log2_dims, b->n_dims * sizeof *e->dims);
+    return e->lesson;
+}
+
+size_t lessons_count(const lessons *b)
+{
+    return b->n;
+}
+
+/* ---- likeness ---- */
+
+/* "vendor/arch/" of a device key. */
+static size_t architecture_length(const char *key)
+{
+    const char *vendor = strchr(key, '/'), *arch = vendor ? strchr(vendor + 1, '/') : NULL;
+    return arch ? (size_t)(arch + 1 - key) : strlen(key) + 1;
+}
+
+static double device_likeness(const char *a, const char *b)
+{
+    if (strcmp(a, b) == 0)
+        return THIS_DEVICE;
+    return strncmp(a, b, architecture_length(a)) == 0 ? THIS_ARCHITECTURE : OTHER_DEVICE;
+}
+
+static double shape_likeness(const lessons *b, const double *x, const double *y)
+{
+    double d = 0;
+    for (size_t i = 0; i < b->n_dims; i++)
+        d += (x[i] - y[i]) * (x[i] - y[i]);
+    return exp(-d / (2 * SHAPE_REACH * SHAPE_REACH));
+}
+
+typedef struct candidate {
+    const entry *entry;
+    double likeness;
+    bool here;
+} candidate;
+
+static int by_likeness(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->likeness != y->likeness)
+        return x->likeness < y->likeness ? 1 : -1;
+    return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* ---- teaching ---- */
+
+static void teach_pool(lessons *b, const char *device_key, const char *of, const double *log2_dims,
+                       const lesson *except, informed *x)
+{
+    const lesson **from = mem_alloc((b->n + 1) * sizeof *from);
+    double *weights = mem_alloc((b->n + 1) * sizeof *weights);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const entry *e = &b->items[i];
+        if (e->lesson == except || strcmp(e->device_key, of) != 0)
+            continue;
+        from[n] = e->lesson;
+        weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
+    }
+    b->pools[b->n_pools] = lesson_pool(from, weights, n);
+    if (n > 1) /* one lesson is its own pool */
+        informed_teach(x, b->pools[b->n_pools], device_likeness(device_key, of));
+    b->n_pools++;
+    free(weights);
+    free(from);
+}
+
+/* One pool for each device, those first that have the lesson most like this search. */
+static void teach_pools(lessons *b, const char *device_key, const double *log2_dims, const candidate *all, size_t n,
+                        const lesson *except, informed *x)
+{
+    const char *done[MAX_POOLS];
+    for (size_t i = 0; i < n && b->n_pools < MAX_POOLS; i++) {
+        bool known = false;
+        for (size_t k = 0; k < b->n_pools; k++)
+            known = known || strcmp(done[k], all[i].entry->device_key) == 0;
+        if (known)
+            continue;
+        done[b->n_pools] = all[i].entry->device_key;
+        teach_pool(b, device_key, all[i].entry->device_key, log2_dims, except, x);
+    }
+}
+
+size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, const lesson *except, informed *x)
+{
+    candidate *all = mem_calloc(b->n + 1, sizeof *all);
+    size_t n = 0, taught[2] = {0, 0};
+    free_pools(b);
+    for (size_t i = 0; i < b->n; i++) {
+        const entry *e = &b->items[i];
+        if (e->lesson == except)
+            continue;
+        all[n++] = (candidate){e, device_likeness(device_key, e->device_key) * shape_likeness(b, e->dims, log2_dims),
+                               strcmp(device_key, e->device_key) == 0};
+    }
+    if (n > 0)
+        qsort(all, n, sizeof *all, by_likeness);
+    teach_pools(b, device_key, log2_dims, all, n, except, x);
+    for (size_t i = 0; i < n; i++) {
+        size_t *count = &taught[all[i].here];
+        if (*count == NEAREST)
+            continue;
+        ++*count;
+        informed_teach(x, all[i].entry->lesson, all[i].likeness);
+    }
+    free(all);
+    return taught[0] + taught[1];
+}

@@ -1,0 +1,353 @@
+#include "tuner/retune.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "tuner/retune_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENOUGH 12 /* results; as the search itself has it */
+
+const char *retune_state_name(retune_state s)
+{
+    static const char *const names[] = {[RETUNE_NEW] = "new",         [RETUNE_OPEN] = "open",
+                                        [RETUNE_CHANGED] = "changed", [RETUNE_EARLIER] = "earlier driver",
+                                        [RETUNE_STALE] = "stale",     [RETUNE_DONE] = "done",
+                                        [RETUNE_UNFIT] = "unfit"};
+    return names[s];
+}
+
+/* ---- shapes that were searched to the end ---- */
+
+/* Whether a shape is done is kept with the gain that was left: asked again, a model that was made anew may see it a
+ * little differently, and the same command must find nothing to do. */
+static char *done_key(const retune *r, const task_shape *shape)
+{
+    rows x;
+    strb key = STRB_INIT;
+    rows_init(&x, r->e, r->t, &r->o->tune.types, shape, r->o->tune.cold);
+    strb_printf(&key, "retuned %s %s %s %s %s %s %s", r->t->hash, x.types, x.shape, x.scalars, r->device->key,
+                r->device->driver, r->mode);
+    for (size_t i = 0; i < r->o->tune.n_templates; i++)
+        strb_printf(&key, " %s", r->o->tune.templates[i]->name);
+    rows_clear(&x);
+    return strb_take(&key);
+}
+
+/* The gain that was left; NaN if it was not searched to the end. */
+static double gain_left(const retune *r, const task_shape *shape)
+{
+    char *key = done_key(r, shape), *text = NULL;
+    kw_error ignored;
+    double gain = store_fact(r->s, key, &text, &ignored) == KW_OK && text ? strtod(text, NULL) : (double)NAN;
+    free(text);
+    free(key);
+    return gain;
+}
+
+static void keep_gain(const retune *r, const retune_shape *shape)
+{
+    char *key = done_key(r, &shape->shape), text[32];
+    kw_error why;
+    snprintf(text, sizeof text, "%.6f", isfinite(shape->gain) ? shape->gain : 1.0);
+    if (store_set_fact(r->s, key, text, &why) != KW_OK)
+        log_debug("that the shape is done is not kept: %s", why.message);
+    free(key);
+}
+
+/* ---- the plan ---- */
+
+static void list_lacks(const arms *a, const context *here, retune_shape *shape)
+{
+    strb text = STRB_INIT;
+    for (size_t i = 0; i < a->n; i++) {
+        const char *name = a->items[i].template->name;
+        bool measured = false;
+        for (size_t k = 0; here && k < here->ledger.n && !measured; k++)
+            measured = strcmp(here->ledger.entries[k].template_name, name) == 0;
+        if (!measured)
+            strb_printf(&text, "%s%s", text.length ? ", " : "", name);
+    }
+    snprintf(shape->lacks, sizeof shape->lacks, "%s", text.length ? strb_text(&text) : "");
+    strb_clear(&text);
+}
+
+static retune_state state_of(const retune *r, const retune_shape *shape)
+{
+    const double left = gain_left(r, &shape->shape);
+    const uint64_t budget = r->o->tune.budget.configurations;
+    const bool held = shape->n_before > 0 && r->drivers.before[0] && r->drivers.judged && !r->drivers.stale;
+    /* The gain that a model of few results expects is no reason to stop, unless nothing is left. */
+    const size_t known = shape->n_here + (held ? shape->n_before : 0);
+    const bool enough = shape->gain < r->o->threshold && (known >= ENOUGH || shape->gain <= 0);
+    if (held && enough)
+        return RETUNE_DONE;
+    if (shape->n_here == 0) {
+        if (shape->n_changed > 0)
+            return RETUNE_CHANGED;
+        if (shape->n_before == 0)
+            return RETUNE_NEW;
+        if (!r->drivers.judged)
+            return RETUNE_EARLIER;
+        return r->drivers.stale ? RETUNE_STALE : RETUNE_OPEN;
+    }
+    if ((shape->n_changed > 0 || shape->lacks[0]) && isnan(left))
+        return RETUNE_CHANGED;
+    if (budget > 0 && shape->n_here >= budget)
+        return RETUNE_DONE;
+    return (isnan(left) ? enough : left < r->o->threshold) ? RETUNE_DONE : RETUNE_OPEN;
+}
+
+/* What is known of one shape here, and what is to be expected; measures nothing. */
+static kw_code look(retune *r, retune_shape *shape, kw_error *err)
+{
+    arms a;
+    guide g;
+    kw_error why;
+    kw_error_clear(&why);
+    const tune_options *o = &r->o->tune;
+    const context *here = retune_here(r, &shape->shape), *before = retune_before(r, &shape->shape);
+    kw_code code = arms_init(&a, o->templates, o->n_templates, &o->types, &r->device->limits, &shape->shape,
+                             o->strategy, o->seed, o->budget.configurations, &why);
+    if (code == KW_FAILED) {
+        shape->state = RETUNE_UNFIT;
+        snprintf(shape->lacks, sizeof shape->lacks, "%.250s", why.message);
+        return KW_OK;
+    }
+    if (code != KW_OK)
+        return kw_error_set(err, code, "%s", why.message);
+    guide_init(&g, r, shape);
+    arms_follow(&a, &g.hooks);
+    shape->n_before = before ? before->ledger.n : 0;
+    /* Rows of an earlier driver whose times hold count as if they were of this one; what was timed since replaces. */
+    if (before && r->drivers.judged && !r->drivers.stale) {
+        size_t ignored;
+        guide_tell_known(&g, before, &ignored);
+    }
+    shape->n_here = guide_tell_known(&g, here, &shape->n_changed);
+    shape->gain = informed_gain(g.x);
+    shape->agreement = informed_agreement(g.x);
+    list_lacks(&a, shape->n_here > 0 ? here : before, shape);
+    shape->state = state_of(r, shape);
+    guide_clear(&g);
+    arms_clear(&a);
+    return KW_OK;
+}
+
+static kw_code look_at_all(retune *r, kw_error *err)
+{
+    kw_code code = KW_OK;
+    for (size_t i = 0; code == KW_OK && i < r->n_shapes; i++) {
+        code = look(r, &r->shapes[i], err);
+        if (code == KW_OK && evaluator_asked_to_stop(r->e))
+            code = kw_error_set(err, KW_INTERRUPTED, "interrupted: nothing was measured");
+    }
+    return code;
+}
+
+/* ---- opening ---- */
+
+static void note_drivers(retune *r)
+{
+    const char *latest = "";
+    for (size_t i = 0; i < r->n_shapes; i++) {
+        const task_shape *shape = &r->shapes[i].shape;
+        const context *before = retune_before(r, shape), *here = retune_here(r, shape);
+        const bool replaced = before && here && (here->ledger.n >= before->ledger.n || !isnan(gain_left(r, shape)));
+        if (before && !replaced && strcmp(before->date, latest) >= 0) {
+            latest = before->date;
+            snprintf(r->drivers.before, sizeof r->drivers.before, "%s", before->driver);
+        }
+    }
+    snprintf(r->drivers.now, sizeof r->drivers.now, "%s", r->device->driver);
+    r->drivers.shift = NAN;
+    r->drivers.judged = r->drivers.before[0] == '\0';
+    if (!r->drivers.judged)
+        retune_recall_verdict(r);
+}
+
+static kw_code read_all(retune *r, kw_error *err)
+{
+    size_t n_used;
+    kw_code code = retune_read(r, r->s, store_path(r->s), &n_used, err);
+    for (size_t i = 0; code == KW_OK && i < r->o->n_sources; i++) {
+        code = retune_read(r, r->o->sources[i], r->o->source_names[i], &n_used, err);
+        if (code == KW_OK && n_used == 0) {
+            const char *line = strrchr(strb_text(&r->notes), '\n') ? strb_text(&r->notes) : "";
+            code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%s%.*s",
+                                r->o->source_names[i], r->t->name, *line ? ": " : "", (int)strcspn(line, "\n"), line);
+        }
+    }
+    return code;
+}
+
+kw_code retune_open(evaluator *e, store *s, const task *t, const retune_options *o, const task_shape *shapes,
+                    size_t n_shapes, retune **out, kw_error *err)
+{
+    retune *r = *out = mem_calloc(1, sizeof *r);
+    *r = (retune){.e = e,
+                  .s = s,
+                  .t = t,
+                  .o = o,
+                  .device = evaluator_device(e),
+                  .mode = o->tune.cold ? "cold" : "warm",
+                  .shapes = mem_calloc(n_shapes, sizeof *r->shapes),
+                  .n_shapes = n_shapes,
+                  .notes = STRB_INIT};
+    for (size_t i = 0; i < n_shapes; i++)
+        r->shapes[i] = (retune_shape){.shape = shapes[i], .gain = INFINITY, .agreement = NAN};
+    for (size_t d = 0; d < t->n_dims; d++)
+        r->n_key_dims += t->dims[d].is_key;
+    r->book = lessons_new(o->tune.n_templates, r->n_key_dims);
+    kw_code code = read_all(r, err);
+    if (code == KW_OK) {
+        retune_learn(r);
+        note_drivers(r);
+        code = look_at_all(r, err);
+    }
+    if (code == KW_OK)
+        return KW_OK;
+    retune_close(r);
+    *out = NULL;
+    return code;
+}
+
+void retune_close(retune *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n_contexts; i++) {
+        context *c = &r->contexts[i];
+        free(c->device_key);
+        free(c->driver);
+        free(c->mode);
+        free(c->date);
+        ledger_clear(&c->ledger);
+    }
+    lessons_free(r->book);
+    free(r->contexts);
+    free(r->shapes);
+    strb_clear(&r->notes);
+    free(r);
+}
+
+size_t retune_count(const retune *r)
+{
+    return r->n_shapes;
+}
+
+const retune_shape *retune_at(const retune *r, size_t i)
+{
+    return &r->shapes[i];
+}
+
+size_t retune_lacking(const retune *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_shapes; i++)
+        n += r->shapes[i].state != RETUNE_DONE && r->shapes[i].state != RETUNE_UNFIT;
+    return n;
+}
+
+const retune_drivers *retune_judged(const retune *r)
+{
+    return &r->drivers;
+}
+
+size_t retune_lessons(const retune *r)
+{
+    return lessons_count(r->book);
+}
+
+const char *retune_notes(const retune *r)
+{
+    return r->notes.length ? r->notes.data : "";
+}
+
+kw_code retune_validate(retune *r, kw_error *err)
+{
+    bool sampled = false;
+    kw_code code = retune_time_sample(r, &sampled, err);
+    return code == KW_OK && sampled ? look_at_all(r, err) : code;
+}
+
+/* ---- the run ---- */
+
+/* The farthest from all that is done or was taken, so that the first ones teach as much as possible; the most central
+ * one to begin with. */
+static size_t next_shape(const retune *r, const bool *taken)
+{
+    size_t best = SIZE_MAX, n_taken = 0;
+    double most = -INFINITY;
+    for (size_t i = 0; i < r->n_shapes; i++)
+        n_taken += taken[i];
+    for (size_t i = 0; i < r->n_shapes; i++) {
+        double a[TASK_MAX_DIMS], b[TASK_MAX_DIMS], nearest = INFINITY, sum = 0;
+        if (taken[i])
+            continue;
+        retune_dims(r->t, &r->shapes[i].shape, a);
+        for (size_t k = 0; k < r->n_shapes; k++) {
+            double d = 0;
+            retune_dims(r->t, &r->shapes[k].shape, b);
+            for (size_t x = 0; x < r->n_key_dims; x++)
+                d += (a[x] - b[x]) * (a[x] - b[x]);
+            sum += sqrt(d);
+            if (taken[k] && d < nearest)
+                nearest = d;
+        }
+        const double worth = n_taken > 0 ? nearest : -sum;
+        if (worth > most) {
+            most = worth;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static kw_code tune_one_shape(retune *r, retune_shape *shape, kw_error *err)
+{
+    guide g;
+    tune_result result;
+    tune_options o = r->o->tune;
+    kw_error why;
+    kw_error_clear(&why);
+    guide_init(&g, r, shape);
+    o.guide = &g.hooks;
+    kw_code code = tune_shape(r->e, r->s, r->t, &o, &shape->shape, &result, &why);
+    if (code == KW_OK && g.x) {
+        shape->gain = informed_gain(g.x);
+        shape->agreement = informed_agreement(g.x);
+        keep_gain(r, shape);
+    }
+    if (r->o->on_shape && code != KW_INTERRUPTED)
+        r->o->on_shape(shape, code == KW_OK ? &result : NULL, code == KW_OK ? NULL : &why, r->o->cookie);
+    guide_clear(&g);
+    tune_result_clear(&result);
+    if (code == KW_OK)
+        return retune_reread(r, &shape->shape, err);
+    return kw_error_set(err, code, "%s", why.message);
+}
+
+kw_code retune_run(retune *r, kw_error *err)
+{
+    bool *taken = mem_calloc(r->n_shapes + 1, sizeof *taken);
+    size_t failures = 0, lacking = retune_lacking(r);
+    for (size_t i = 0; i < r->n_shapes; i++)
+        taken[i] = r->shapes[i].state == RETUNE_DONE || r->shapes[i].state == RETUNE_UNFIT;
+    kw_code code = KW_OK;
+    for (size_t i; code == KW_OK && (i = next_shape(r, taken)) != SIZE_MAX;) {
+        taken[i] = true;
+        code = tune_one_shape(r, &r->shapes[i], err);
+        if (code == KW_FAILED) {
+            failures++;
+            code = KW_OK;
+        }
+    }
+    free(taken);
+    if (code != KW_OK || failures == 0)
+        return code;
+    return kw_error_set(err, KW_FAILED, "%zu of %zu shapes failed", failures, lacking);
+}
