@@ -204,6 +204,8 @@ static void print_score(const char *name, const score *s)
 
 static void print_all(const matrix_data *d, const replay *r, const options *o)
 {
+    static const char *const classes[LUCK_CLASSES] = {"below 6 us", "6 to 30 us", "over 30 us"};
+    luck_class luck[LUCK_CLASSES];
     const cost_table *m = &d->m;
     printf("%-10s %8s %8s %8s %10s %10s %8s\n", "rule", "geomean", "mean", "worst", "geo >30us", "worst >30us",
            "not timed");
@@ -213,6 +215,10 @@ static void print_all(const matrix_data *d, const replay *r, const options *o)
         printf("the header by second times, %zu shapes, %zu over 30 us:\n", r->again.n, r->again.n_longer);
         print_score("again", &r->again);
         print_score("tuned", &r->tuned);
+        luck_by_second_times(d, luck);
+        for (size_t k = 0; k < LUCK_CLASSES; k++)
+            printf("first winners %s: second time over first %.3f, scatter of the near ones %.3f, shapes %zu\n",
+                   classes[k], luck[k].rise, luck[k].scatter, luck[k].shapes);
     }
     printf(
         "dispatch: matrix=%s shapes=%zu shapes_left_out=%zu shapes_over_30us=%zu variants=%zu portfolio=%.1f folds=%zu "

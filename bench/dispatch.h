@@ -42,6 +42,16 @@ bool is_listed(const cost_table *m, const int64_t *dims, const task_shape *list,
  * what it was; geometric mean over shapes and draws. */
 double luck_by_intervals(const cost_table *m, const results_group *g, const char *const *hashes);
 
+/* From second times, by the best first time of the shape: below 6 us, up to 30 us, over. `rise`: geometric mean of the
+ * second time of the shape's first winner over its first one. `scatter`: standard deviation of that logarithm among the
+ * variants within 1.5 of the best, mean over the shapes. Shapes with fewer than 5 of those do not count. */
+#define LUCK_CLASSES 3
+typedef struct luck_class {
+    double rise, scatter;
+    size_t shapes;
+} luck_class;
+void luck_by_second_times(const matrix_data *d, luck_class out[LUCK_CLASSES]);
+
 /* dispatch_rules.c */
 typedef enum rule {
     RULE_TREE,

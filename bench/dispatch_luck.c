@@ -51,3 +51,33 @@ double luck_by_intervals(const cost_table *m, const results_group *g, const char
     free(sd);
     return m->n_shapes > 0 ? exp(sum / (double)m->n_shapes) : 1;
 }
+
+void luck_by_second_times(const matrix_data *d, luck_class out[LUCK_CLASSES])
+{
+    const size_t n = d->m.n_variants;
+    for (size_t k = 0; k < LUCK_CLASSES; k++)
+        out[k] = (luck_class){0};
+    for (size_t i = 0; i < d->m.n_shapes; i++) {
+        luck_class *x = &out[d->m.best_ns[i] < 6000 ? 0 : d->m.best_ns[i] <= 30000 ? 1 : 2];
+        double sum = 0, square = 0, winner = NAN, near = 0;
+        for (size_t v = 0; v < n; v++) {
+            const double ratio = d->m.ratio[i * n + v], rise = log(d->again_ns[i * n + v] / d->m.ns[i * n + v]);
+            if (isnan(rise) || !costs_known(&d->m, i, v) || ratio > 1.5)
+                continue;
+            sum += rise;
+            square += rise * rise;
+            near++;
+            winner = ratio == 1 ? rise : winner;
+        }
+        if (near < 5 || isnan(winner))
+            continue;
+        x->shapes++;
+        x->rise += winner;
+        x->scatter += sqrt(fmax(0, square / near - sum * sum / near / near));
+    }
+    for (size_t k = 0; k < LUCK_CLASSES; k++)
+        if (out[k].shapes > 0) {
+            out[k].rise = exp(out[k].rise / (double)out[k].shapes);
+            out[k].scatter /= (double)out[k].shapes;
+        }
+}
