@@ -385,13 +385,12 @@ static void search(run *r, arm a, size_t most)
     }
 }
 
-/* The first shapes get more: the others learn from them. */
+/* The first shape gets twice as many: the others learn from it. */
 static size_t allotment(const transfer *t, size_t i)
 {
     const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
-    size_t most = one;
-    if (n >= 8)
-        most = i == 0 ? 4 * one : i == 1 ? 2 * one : (size_t)((double)(one * (n - 6)) / (double)(n - 2));
+    const double share_of_one = i == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
+    const size_t most = n < 4 ? one : (size_t)lround((double)one * share_of_one);
     return most < all ? most : all;
 }
 

@@ -5,9 +5,10 @@
 #     bench/retune.sh
 #
 # Environment: BUILD, CC, BUDGET (evaluations of a full tune; 100), SHARE (of them for the others; 0.2), SEEDS (20),
-# SHAPES (of each matrix, at most; 16), ARMS (all, or names joined by commas). Last line: "retune: key=value ...": an
-# arm's figure is the time of the full tune's best over that of its own, a geometric mean over shapes and seeds with the
-# 95% interval over seeds (_lo, _hi), and its share of the full tune's evaluations (_share).
+# SHAPES (of each matrix, at most; 16), ARMS (all, or names joined by commas), MATRICES (files; may be empty), SPACES (a
+# folder). Last line: "retune: key=value ...": an arm's figure is the time of the full tune's best over that of its own, a
+# geometric mean over shapes and seeds with the 95% interval over seeds (_lo, _hi), and its share of the full tune's
+# evaluations (_share); _over_cold is the same against auto without lessons.
 set -eu
 build=${BUILD:-build} cc=${CC:-gcc} spaces=${SPACES:-../shared/data/spaces}
 mkdir -p "$build/bench"
@@ -15,7 +16,8 @@ modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/retune" bench/retune.c "$build/libkernwright.a" \
     $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
-set -- bench/data/gemm-h200-400x64.jsonl.gz bench/data/gemm-pocl-60x16.jsonl.gz --
+# shellcheck disable=SC2086 # a list
+set -- ${MATRICES-bench/data/gemm-h200-400x64.jsonl.gz bench/data/gemm-pocl-60x16.jsonl.gz} --
 for f in "$spaces"/*__*.kt.json.gz; do
     if [ -f "$f" ]; then set -- "$@" "$f"; fi
 done

@@ -40,7 +40,7 @@ count() { # PART; lines of the output with it
     check 'a plan measures nothing' [ "$(field lacking)" != 0 ]
     works 'the second is retuned' retune $common --device fake:1 --store s.db --json
     check 'each shape' [ "$(count '"tuned_ns":1100,')" -eq 3 ]
-    check 'nothing failed' [ "$(field done)" = 3 ]
+    check 'nothing failed' [ "$(field "done")" = 3 ]
     check 'with fewer than half of the evaluations' [ "$(field measured)" -lt 54 ]
     works 'once more' retune $common --device fake:1 --store s.db --json
     check 'nothing lacks' [ "$(field lacking)" = 0 ]
@@ -48,14 +48,14 @@ count() { # PART; lines of the output with it
     works 'planned again' retune $common --device fake:1 --store s.db --plan --json
     check 'all is done' [ "$(count '"state":"done"')" -eq 3 ]
     works 'one shape more' retune saxpy --template good.cl --dims N=2000 --no-probe --device fake:1 --store s.db --json
-    check 'is retuned' [ "$(field done)" = 1 ]
+    check 'is retuned' [ "$(field "done")" = 1 ]
     check 'its own device taught it too' [ "$(field lessons)" = 7 ]
     works 'a header of it' emit saxpy --store s.db -o all.h
 
     # ---- from a file; a template more; a template changed ----
     works 'exported' results export --store s.db --all --samples -o all.jsonl
     works 'learnt from a file' retune $common --device fake:1 --store own.db --from all.jsonl --json
-    check 'everything was measured here' [ "$(field done)" = 3 ]
+    check 'everything was measured here' [ "$(field "done")" = 3 ]
     write more.cl '${900 * A + 90 * B}' ''
     works 'a template more' retune saxpy --template good.cl --template more.cl --shapes shapes.jsonl --no-probe \
         --device fake:1 --store own.db --plan --json
@@ -136,7 +136,7 @@ count() { # PART; lines of the output with it
         --device fake:1 --store n.db
     works 'nothing is known' retune $common --device fake:1 --store fresh.db --json
     check 'says so' has "$errors" 'nothing is known from elsewhere'
-    check 'and tunes' [ "$(field done)" = 3 ]
+    check 'and tunes' [ "$(field "done")" = 3 ]
 }
 
 # ---- a real device, taught by a scripted one ----
@@ -147,7 +147,7 @@ if has "$output" ' pocl/'; then
     works 'PoCL has a tune' tune saxpy --dims N=100000 --device pocl/ --budget 8 --no-probe --store real.db
     works 'another shape is retuned there' retune saxpy --dims N=50000 --device pocl/ --budget 8 --no-probe \
         --store real.db --json
-    check 'it found something' [ "$(field done)" = 1 ]
+    check 'it found something' [ "$(field "done")" = 1 ]
     works 'planned again' retune saxpy --dims N=50000 --device pocl/ --budget 8 --no-probe --store real.db --plan --json
     check 'nothing lacks' [ "$(field lacking)" = 0 ]
 else
