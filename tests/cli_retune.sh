@@ -127,6 +127,9 @@ count() { # PART; lines of the output with it
     refuses 'of another version of the task' 2 'another version of saxpy' retune $common --device fake:1 --store n.db \
         --from version.jsonl
     sed 's/"template":"good"/"template":"gone"/' all.jsonl >gone.jsonl
+    works 'a store with rows of a template that is gone' results import gone.jsonl --store gone.db
+    refuses 'the reason is of the file' 2 'another version of saxpy' \
+        retune $common --device fake:1 --store gone.db --from version.jsonl
     refuses 'of a template that is gone' 2 'such as gone' retune $common --device fake:1 --store n.db --from gone.jsonl
     echo '{"kernwright":"results","schema":1}' >empty.jsonl
     refuses 'no results' 2 'nothing in it can teach saxpy' retune $common --device fake:1 --store n.db --from empty.jsonl

@@ -174,11 +174,14 @@ static kw_code read_all(retune *r, kw_error *err)
     size_t n_used;
     kw_code code = retune_read(r, r->s, store_path(r->s), &n_used, err);
     for (size_t i = 0; code == KW_OK && i < r->o->n_sources; i++) {
+        const size_t from = r->notes.length;
         code = retune_read(r, r->o->sources[i], r->o->source_names[i], &n_used, err);
         if (code == KW_OK && n_used == 0) {
-            const char *line = strrchr(strb_text(&r->notes), '\n') ? strb_text(&r->notes) : "";
-            code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%s%.*s",
-                                r->o->source_names[i], r->t->name, *line ? ": " : "", (int)strcspn(line, "\n"), line);
+            const char *name = r->o->source_names[i], *why = strb_text(&r->notes) + from; /* "NAME: why\n" */
+            if (*why)
+                why += strlen(name);
+            code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%.*s",
+                                name, r->t->name, (int)strcspn(why, "\n"), why);
         }
     }
     return code;
