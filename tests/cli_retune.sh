@@ -92,6 +92,11 @@ count() { # PART; lines of the output with it
     works 'without a sample' retune $common --device fake:1 --store unseen.db --sample 0 --json
     check 'they count as stale' [ "$(field earlier_rows)" = stale ]
 
+    # ---- in two parts ----
+    works 'a small budget' retune $common --device fake:1 --store part.db --budget 5 --json
+    works 'and the rest' retune $common --device fake:1 --store part.db --json
+    check 'each shape is one lesson' [ "$(field lessons)" = 3 ]
+
     # ---- interrupted ----
     write slow.cl '${1000 * A + 100 * B}' '"fallback": true,'
     sed 's/#pragma fake /#pragma fake host_sleep_us=3000 /' slow.cl >slow2.cl && mv slow2.cl slow.cl

@@ -222,14 +222,8 @@ void retune_close(retune *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->n_contexts; i++) {
-        context *c = &r->contexts[i];
-        free(c->device_key);
-        free(c->driver);
-        free(c->mode);
-        free(c->date);
-        ledger_clear(&c->ledger);
-    }
+    for (size_t i = 0; i < r->n_contexts; i++)
+        context_clear(&r->contexts[i]);
     lessons_free(r->book);
     free(r->contexts);
     free(r->shapes);

@@ -200,7 +200,6 @@ static bool is_of(const retune *r, const context *c, const task_shape *shape)
            strcmp(c->mode, r->mode) == 0 && retune_same_shape(r->t, &c->shape, shape);
 }
 
-/* The latest: what was read again replaces what was read before. */
 const context *retune_here(const retune *r, const task_shape *shape)
 {
     for (size_t i = r->n_contexts; i-- > 0;)
@@ -221,9 +220,32 @@ const context *retune_before(const retune *r, const task_shape *shape)
     return latest;
 }
 
+void context_clear(context *c)
+{
+    free(c->device_key);
+    free(c->driver);
+    free(c->mode);
+    free(c->date);
+    ledger_clear(&c->ledger);
+}
+
+/* What was known of the shape here gives way to what is read again: the same rows do not teach twice. */
+static void forget_here(retune *r, const task_shape *shape)
+{
+    const context *here = retune_here(r, shape);
+    if (!here)
+        return;
+    context *c = &r->contexts[here - r->contexts];
+    lessons_remove(r->book, c->lesson);
+    context_clear(c);
+    r->n_contexts--;
+    memmove(c, c + 1, (size_t)(r->contexts + r->n_contexts - c) * sizeof *c);
+}
+
 kw_code retune_reread(retune *r, const task_shape *shape, kw_error *err)
 {
     rows x;
+    forget_here(r, shape);
     rows_init(&x, r->e, r->t, &r->o->tune.types, shape, r->o->tune.cold);
     const store_query here = rows_query(&x);
     reader q = {.r = r, .scalars = x.scalars, .is_store = true, .first = r->n_contexts};
