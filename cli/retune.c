@@ -50,7 +50,7 @@ static json *shape_to_json(const retune_cli *c, const retune_shape *s)
     json_set_string(j, "state", retune_state_name(s->state));
     json_set_int(j, "here", (int64_t)s->n_here);
     json_set_int(j, "before", (int64_t)s->n_before);
-    json_set_int(j, "changed", (int64_t)s->n_changed);
+    json_set_int(j, "changed", (int64_t)(s->n_changed + s->n_changed_before));
     json_set_int(j, "lessons", (int64_t)s->n_lessons);
     set_percent(j, "expected_gain", s->gain);
     set_percent(j, "agreement", s->agreement);
@@ -94,7 +94,7 @@ static void print_plan(const retune_cli *c, const retune *r)
         put_shape(c, t, s);
         put_count(t, s->n_here);
         put_count(t, s->n_before);
-        put_count(t, s->n_changed);
+        put_count(t, s->n_changed + s->n_changed_before);
         put_count(t, s->n_lessons);
         put_share(t, s->gain, "-");
         table_text(t, s->lacks);

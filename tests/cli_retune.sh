@@ -63,6 +63,22 @@ count() { # PART; lines of the output with it
     works 'and measured' retune saxpy --template good.cl --template more.cl --shapes shapes.jsonl --no-probe \
         --device fake:1 --store own.db --json
     check 'it wins' [ "$(count '"template":"more"')" -eq 3 ]
+    both='saxpy --template good.cl --template more.cl --shapes shapes.jsonl --no-probe --device fake:1'
+    works 'with both' retune $both --store own.db --plan --json
+    check 'nothing lacks' [ "$(field lacking)" = 0 ]
+    sed 's/^{/{ \/* a remark *\//' more.cl >remark.cl && mv remark.cl more.cl
+    works 'a comment in one of them' retune $both --store own.db --plan --json
+    check 'is no change' [ "$(field lacking)" = 0 ]
+    write more.cl '${800 * A + 80 * B}' ''
+    works 'one of two changed' retune $both --store own.db --plan --json
+    check 'is seen though all was done' [ "$(count '"state":"changed"')" -eq 3 ]
+    works 'measured again' retune $both --store own.db --json
+    check 'the new text wins' [ "$(count '"tuned_ns":880,')" -eq 3 ]
+    works 'with both, again' retune $both --store own.db --plan --json
+    check 'nothing lacks any more' [ "$(field lacking)" = 0 ]
+    write more.cl '${700 * A + 70 * B}' ''
+    works 'changed once more' retune $both --store own.db --plan --json
+    check 'is seen again' [ "$(count '"state":"changed"')" -eq 3 ]
     write good.cl '${2000 * A + 100 * B}' '"fallback": true,'
     works 'a template that changed' retune $common --device fake:1 --store own.db --plan --json
     check 'is seen' [ "$(count '"state":"changed"')" -eq 3 ]
@@ -79,6 +95,18 @@ count() { # PART; lines of the output with it
     check 'a sample was timed' [ "$(field timed_again)" -gt 1 ]
     check 'nothing is measured but that' [ "$(field measured)" = 0 ]
     check 'says so' has "$errors" "its times still hold"
+    works 'a template more than the earlier driver had' retune $both --store same.db --plan --json
+    check 'is said to lack' [ "$(count '"state":"changed".*"lacks":"more"')" -eq 3 ]
+    works 'and measured' retune $both --store same.db --json
+    check 'it wins' [ "$(count '"template":"more"')" -eq 3 ]
+    works 'with both' retune $both --store same.db --plan --json
+    check 'nothing lacks' [ "$(field lacking)" = 0 ]
+    works 'what holds, again' results import same.jsonl --store edited.db
+    works 'is judged' retune $common --device fake:1 --store edited.db --json
+    write good.cl '${1000 * A + 90 * B}' '"fallback": true,'
+    works 'a text that changed since the earlier driver' retune $common --device fake:1 --store edited.db --plan --json
+    check 'is seen' [ "$(count '"state":"changed"')" -eq 3 ]
+    write good.cl '${1000 * A + 100 * B}' '"fallback": true,'
     sed 's/"driver":"1"/"driver":"0.9"/; s/,"samples_ns":\[[^]]*\]//; s/\("\(median\|lo\|hi\)_ns":[0-9]*\)/\10/g' \
         all.jsonl >moved.jsonl
     works 'rows whose times have moved' results import moved.jsonl --store moved.db
