@@ -35,9 +35,15 @@ count() { # PART; lines of the output with it
     check 'all is lacking' [ "$(count '"state":"new"')" -eq 3 ]
     check 'and a summary' [ "$(field lacking)" = 3 ]
     check 'three lessons' [ "$(field lessons)" = 3 ]
+    planned=$output
+    works 'a plan without a store' retune $common --device fake:1 --store absent.db --plan --json
+    check 'all is lacking there' [ "$(field lacking)" = 3 ]
+    check 'says so' has "$errors" 'no store at absent.db yet'
+    check 'and makes none' [ ! -e absent.db ]
     works 'the same in words' retune $common --device fake:1 --store s.db --dry-run
     check 'says what lacks' has "$output" '3 of 3 shapes lack something; 3 lessons'
-    check 'a plan measures nothing' [ "$(field lacking)" != 0 ]
+    works 'planned once more' retune $common --device fake:1 --store s.db --plan --json
+    check 'a plan measures nothing' same "$output" "$planned"
     works 'the second is retuned' retune $common --device fake:1 --store s.db --json
     check 'each shape' [ "$(count '"tuned_ns":1100,')" -eq 3 ]
     check 'nothing failed' [ "$(field "done")" = 3 ]
@@ -160,6 +166,9 @@ count() { # PART; lines of the output with it
     refuses 'of another version of the task' 2 'another version of saxpy' retune $common --device fake:1 --store n.db \
         --from version.jsonl
     sed 's/"template":"good"/"template":"gone"/' all.jsonl >gone.jsonl
+    sed 's/"template":"good",//' all.jsonl >nameless.jsonl
+    refuses 'of no template' 2 'rows do not name their template' retune $common --device fake:1 --store n.db \
+        --from nameless.jsonl
     works 'a store with rows of a template that is gone' results import gone.jsonl --store gone.db
     refuses 'the reason is of the file' 2 'another version of saxpy' \
         retune $common --device fake:1 --store gone.db --from version.jsonl

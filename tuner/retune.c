@@ -178,7 +178,8 @@ static void note_drivers(retune *r)
     for (size_t i = 0; i < r->n_shapes; i++) {
         const task_shape *shape = &r->shapes[i].shape;
         const context *before = retune_before(r, shape), *here = retune_here(r, shape);
-        const bool replaced = before && here && (here->ledger.n >= before->ledger.n || !isnan(recall_end(r, shape).gain));
+        const bool replaced =
+            before && here && (here->ledger.n >= before->ledger.n || !isnan(recall_end(r, shape).gain));
         if (before && !replaced && strcmp(before->date, latest) >= 0) {
             latest = before->date;
             snprintf(r->drivers.before, sizeof r->drivers.before, "%s", before->driver);

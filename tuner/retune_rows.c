@@ -57,7 +57,7 @@ typedef struct reader {
     retune *r;
     char *scalars; /* the timed ones */
     bool is_store;
-    size_t n_used, n_other_version, n_other_scalars, n_no_shape, n_gone;
+    size_t n_used, n_other_version, n_other_scalars, n_no_shape, n_nameless, n_gone;
     size_t first;   /* contexts of this store begin here */
     char gone[128]; /* a template of theirs that is not here */
 } reader;
@@ -113,7 +113,11 @@ static bool read_row(const measurement *m, void *cookie)
         q->n_no_shape++;
         return true;
     }
-    if (m->template_name && retune_template(q->r, m->template_name) == SIZE_MAX) {
+    if (!m->template_name || !m->config) {
+        q->n_nameless++;
+        return true;
+    }
+    if (retune_template(q->r, m->template_name) == SIZE_MAX) {
         q->n_gone++;
         snprintf(q->gone, sizeof q->gone, "%s", m->template_name);
         return true;
@@ -145,6 +149,8 @@ static void note_unused(retune *r, const reader *q, const char *name)
         strb_printf(&r->notes, "%s: %zu rows have other scalars than %s\n", name, q->n_other_scalars, q->scalars);
     if (q->n_no_shape > 0)
         strb_printf(&r->notes, "%s: %zu rows have shapes that %s does not have\n", name, q->n_no_shape, r->t->name);
+    if (q->n_nameless > 0)
+        strb_printf(&r->notes, "%s: %zu rows do not name their template and configuration\n", name, q->n_nameless);
     if (q->n_gone > 0)
         strb_printf(&r->notes, "%s: %zu rows are of templates that are not here, such as %s\n", name, q->n_gone,
                     q->gone);
