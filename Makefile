@@ -270,6 +270,17 @@ bench-dispatch: all
 	@$(TEST_ENV) TASK='$(TASK)' RESULTS='$(RESULTS)' SHAPES='$(SHAPES)' VARIANTS='$(VARIANTS)' DEVICE='$(DEVICE)' \
 	  KNOWN='$(KNOWN)' bench/dispatch.sh
 
+## bench-evolve: what steering of evolution is worth, on simulated landscapes; ARGS='--seeds 100 --from FOLDER'
+.PHONY: bench-evolve
+bench-evolve: all
+	@$(TEST_ENV) bench/evolve.sh $(ARGS)
+
+## bench-results: merging and emitting what a community measured; N=1000000 FILES=4 FOLDER=where TREES=1
+.PHONY: bench-results
+bench-results: all
+	@$(TEST_ENV) $(if $(N),N='$(N)') $(if $(FILES),FILES='$(FILES)') $(if $(FOLDER),FOLDER='$(FOLDER)') \
+	  $(if $(TREES),TREES='$(TREES)') bench/results.sh
+
 ## bench-retune: a device retuned from another's results, by replay; BUDGET SHARE SEEDS SHAPES ARMS SPACES=folder
 .PHONY: bench-retune
 bench-retune: all
@@ -300,13 +311,14 @@ JOBS ?= 2
 INSTALL ?= install
 # What a space is made with; they include its internal header through each other.
 SPACE_PARTS = $(addprefix tuner/space_,build.h group.h order.h plan.h)
-PUBLIC_H   = $(filter-out %_internal.h device/opencl.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
+PUBLIC_H   = $(filter-out %_internal.h device/opencl.h device/opencl_api.h $(SPACE_PARTS),$(shell grep -L '_internal\.h"' $(HEADERS)))
 bindir     = $(DESTDIR)$(PREFIX)/bin
 libdir     = $(DESTDIR)$(PREFIX)/lib
+cmakedir   = $(libdir)/cmake/kernwright
 includedir = $(DESTDIR)$(PREFIX)/include/kernwright
 datadir    = $(DESTDIR)$(PREFIX)/share/kernwright
 install: all
-	$(INSTALL) -d '$(bindir)' '$(libdir)/pkgconfig' '$(includedir)' '$(datadir)'
+	$(INSTALL) -d '$(bindir)' '$(libdir)/pkgconfig' '$(cmakedir)' '$(includedir)' '$(datadir)'
 	$(if $(PROGRAM),$(INSTALL) -m 755 $(PROGRAM) '$(bindir)')
 	$(INSTALL) -m 644 $(STATIC) '$(libdir)'
 	$(INSTALL) -m 755 $(SHARED) '$(libdir)'
@@ -314,8 +326,10 @@ install: all
 	ln -sf $(SONAME) '$(libdir)/libkernwright.so'
 	@for h in $(PUBLIC_H); do $(INSTALL) -D -m 644 $$h '$(includedir)'/$$h || exit 1; done
 	@tools/install-data.sh '$(datadir)'
-	@tools/pkgconfig.sh '$(PREFIX)' '$(VERSION)' '$(strip $(MODULE_LIBS) -lm -ldl -pthread)' \
+	@tools/pkgconfig.sh '$(PREFIX)' '$(VERSION)' '$(strip $(filter-out -lOpenCL,$(MODULE_LIBS)) -lm -ldl -pthread)' \
 	  > '$(libdir)/pkgconfig/kernwright.pc'
+	$(INSTALL) -m 644 tools/cmake/kernwright-config.cmake '$(cmakedir)'
+	@tools/cmake-version.sh '$(VERSION)' > '$(cmakedir)/kernwright-config-version.cmake'
 
 ## bundle: one folder and one tar file that run on a machine with libc and an OpenCL loader only
 bundle: all

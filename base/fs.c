@@ -1,5 +1,6 @@
 #include "base/fs.h"
 
+#include "base/fs_writer.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -53,72 +54,14 @@ kw_code fs_read(const char *path, size_t max_bytes, strb *out, kw_error *err)
     return code;
 }
 
-/* Returns 0 or an errno value. */
-static int write_all(int fd, const char *data, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, data, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        data += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
-/* Fills the new file `temporary` and gives it the name `path`, and the permissions of the file that was there;
- * returns 0 or an errno value. */
-static int write_and_rename(const char *temporary, const char *path, const char *data, size_t length)
-{
-    struct stat old;
-    bool replaces = stat(path, &old) == 0;
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return errno;
-    int failure = write_all(fd, data, length);
-    if (!failure && replaces && fchmod(fd, old.st_mode & 07777) != 0 && errno != EPERM)
-        failure = errno;
-    /* EINVAL: a file system without fsync */
-    if (!failure && fsync(fd) != 0 && errno != EINVAL)
-        failure = errno;
-    if (close(fd) != 0 && !failure)
-        failure = errno;
-    if (!failure && rename(temporary, path) != 0)
-        failure = errno;
-    if (failure)
-        unlink(temporary);
-    return failure;
-}
-
 kw_code fs_write(const char *path, const char *data, size_t length, kw_error *err)
 {
-    if (strcmp(path, "-") == 0) {
-        if (fflush(stdout) == EOF || fwrite(data, 1, length, stdout) != length || fflush(stdout) == EOF)
-            return kw_error_set(err, KW_ENVIRONMENT, "standard output: cannot write: %s", strerror(errno));
-        return KW_OK;
-    }
-    /* Devices and pipes (/dev/stdout, /dev/null) cannot be replaced by a rename. */
-    struct stat st;
-    int failure;
-    char *target = NULL;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        failure = fd < 0 ? errno : write_all(fd, data, length);
-        if (fd >= 0 && close(fd) != 0 && !failure)
-            failure = errno;
-    } else {
-        target = realpath(path, NULL); /* through a symbolic link: the link stays, its target is replaced */
-        strb temporary = STRB_INIT;
-        strb_printf(&temporary, "%s.tmp.%ld", target ? target : path, (long)getpid());
-        failure = write_and_rename(strb_text(&temporary), target ? target : path, data, length);
-        strb_clear(&temporary);
-    }
-    free(target);
-    if (failure)
-        return kw_error_set(err, KW_ENVIRONMENT, "%s: cannot write: %s", path, strerror(failure));
-    return KW_OK;
+    fs_writer *w;
+    kw_code code = fs_writer_open(path, &w, err);
+    if (code != KW_OK)
+        return code;
+    fs_writer_add(w, data, length);
+    return fs_writer_close(w, true, err);
 }
 
 bool fs_is_file(const char *path)

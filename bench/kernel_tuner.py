@@ -11,7 +11,7 @@ on it and has no counterpart, runs before and is timed by itself; with_probe is 
 
 usage: bench/kernel_tuner.py [--kernwright PROGRAM] [--size 256] [--rounds 3] [--params JSON] [--device N]
 Last line: kernel_tuner: ratio=.. low=.. high=.. rounds=.. with_probe=.. configurations=.. ours_per_minute=..
-theirs_per_minute=..; the ratio is the median of those of the rounds, low and high the least and the largest of them.
+theirs_per_minute=.. ours_processor_s=.. theirs_processor_s=..; the ratio is the median of those of the rounds, low and high the least and the largest of them.
 """
 import argparse
 import json
@@ -54,13 +54,21 @@ def theirs(args):
                       "best_ms": min(r["time"] for r in good)}))
 
 
+def processor_s():
+    """Processor time of all processes that were started and have ended."""
+    r = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return r.ru_utime + r.ru_stime
+
+
 def run_theirs(args, folder):
     env = dict(os.environ, XDG_CACHE_HOME=folder, POCL_CACHE_DIR=os.path.join(folder, "pocl"))
     os.makedirs(env["POCL_CACHE_DIR"])
     argv = [sys.executable, os.path.abspath(__file__), "--theirs", "--size", str(args.size), "--params", args.params,
             "--device", str(args.device)]
+    used = processor_s()
     done = subprocess.run(argv, env=env, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    result = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    return {**result, "cpu_s": processor_s() - used}
 
 
 def run_ours(args, folder):
@@ -82,9 +90,9 @@ def run_ours(args, folder):
     argv = [args.kernwright, "tune", "gemm", "--dims", f"M={n},N={n},K={n}", "--template", os.path.join(folder, "gemm.kw.json"),
             "--strategy", "exhaustive", "--budget", "100000", "--warm", "--json", "--trace", trace,
             *common]
-    start = time.monotonic()
+    start, used = time.monotonic(), processor_s()
     done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    wall = time.monotonic() - start
+    wall, used = time.monotonic() - start, processor_s() - used
     if done.returncode != 0:
         sys.exit(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -95,7 +103,7 @@ def run_ours(args, folder):
         for e in json.load(f)["traceEvents"]:
             if e["tid"] < 1000 and e["name"] != "expand":
                 shares[e["name"]] = shares.get(e["name"], 0) + e["dur"] / 1e6
-    return {"wall_s": wall, "n": len(search), "ok": len(good), "shares_s": shares, "probe_s": probe,
+    return {"wall_s": wall, "n": len(search), "ok": len(good), "shares_s": shares, "probe_s": probe, "cpu_s": used,
             "best_ms": min(x["median_ns"] for x in good) / 1e6}
 
 
@@ -119,24 +127,25 @@ def main():
         theirs(args)
         return
     rates = {"Kernel Tuner": [], "kernwright": [], "with probe": []}
+    processor = {"Kernel Tuner": [], "kernwright": []}
     n = 0
     for _ in range(args.rounds):
         for name, run in (("Kernel Tuner", run_theirs), ("kernwright", run_ours)):
             with tempfile.TemporaryDirectory() as folder:
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 r = run(args, folder)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            r["cpu_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             show(name, r)
             n = max(n, r["n"])
             rates[name].append(60 * r["ok"] / r["wall_s"])
+            processor[name].append(r["cpu_s"])
             if "probe_s" in r:
                 rates["with probe"].append(60 * r["ok"] / (r["wall_s"] + r["probe_s"]))
     ours, their, with_probe = (rates[k] for k in ("kernwright", "Kernel Tuner", "with probe"))
     ratios = [a / b for a, b in zip(ours, their)]
     print(f"kernel_tuner: ratio={statistics.median(ratios):.2f} low={min(ratios):.2f} high={max(ratios):.2f} rounds={args.rounds} "
           f"with_probe={statistics.median(a / b for a, b in zip(with_probe, their)):.2f} configurations={n} "
-          f"ours_per_minute={statistics.median(ours):.1f} theirs_per_minute={statistics.median(their):.1f}")
+          f"ours_per_minute={statistics.median(ours):.1f} theirs_per_minute={statistics.median(their):.1f} "
+          f"ours_processor_s={statistics.median(processor['kernwright']):.1f} "
+          f"theirs_processor_s={statistics.median(processor['Kernel Tuner']):.1f}")
 
 
 main()

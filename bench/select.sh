@@ -4,7 +4,7 @@
 set -eu
 build=${BUILD:-build} cc=${CC:-gcc} cxx=${CXX:-g++}
 work=$build/bench
-mkdir -p "$work/large" "$work/thousand"
+mkdir -p "$work/large" "$work/trees" "$work/thousand"
 modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
 $cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$work/select_header" bench/select_header.c "$build/libkernwright.a" \
@@ -15,8 +15,9 @@ milliseconds() { # COMMAND...: its processor time, which a busy machine does not
 }
 
 # rows, devices, variants
-"$work/select_header" "$work/large/kw_gemm.h" 10000 20 64 >"$work/large.txt"
-"$work/select_header" "$work/thousand/kw_gemm.h" 1000 1 100 >"$work/thousand.txt"
+"$work/select_header" "$work/large/kw_gemm.h" 10000 20 64 grid >"$work/large.txt"
+"$work/select_header" "$work/trees/kw_gemm.h" 10000 20 64 tree >"$work/trees.txt"
+"$work/select_header" "$work/thousand/kw_gemm.h" 1000 1 100 grid >"$work/thousand.txt"
 read -r emit_large bytes_large text_large <"$work/large.txt"
 read -r emit_thousand bytes_thousand text_thousand <"$work/thousand.txt"
 
@@ -35,7 +36,9 @@ compile_large_cxx=$(milliseconds "$cxx" -x c++ -std=c++11 -O2 -I"$work/large" -c
 compile_thousand=$(milliseconds "$cc" -std=c99 -O2 -I"$work/thousand" -c -o "$work/unit.o" "$work/unit.c")
 
 "$cc" -std=c99 -O2 -I"$work/large" -o "$work/select" bench/select.c
-times=$("$work/select")
+"$cc" -std=c99 -O2 -I"$work/trees" -o "$work/select_trees" bench/select.c
+times=$("$work/select" | sed 's/ns_tree=/ns_grid=/')
+times="$times $("$work/select_trees" | sed -n 's/.*\(ns_tree=[0-9.]*\).*/\1/p')"
 echo "10,000 rows, 20 devices, 64 variants: emitted in $emit_large ms, $bytes_large bytes," \
     "$((bytes_large - text_large)) without kernel text"
 echo "1,000 rows, 100 variants: emitted in $emit_thousand ms, $bytes_thousand bytes," \

@@ -1,6 +1,11 @@
-/* Writes headers with synthetic rows for bench/select.sh: select_header FILE ROWS DEVICES VARIANTS. Shapes are
- * log-uniform, each row runs one of VARIANTS random configurations of gemm_tiled. Prints the milliseconds that the
+/* Writes headers with synthetic rows for bench/select.sh: select_header FILE ROWS DEVICES VARIANTS tree|grid. Shapes are
+ * log-uniform, each row runs one of VARIANTS random configurations of gemm_tiled; devices have trees of 16 leaves or
+ * grids as emit makes them, of half octaves. Prints the milliseconds that the
  * writer took, and the bytes of kernel text in the header. */
+/* First: its parameters must not be taken for names of ours. */
+#include "codegen/runtime/select.h"
+#include "codegen/runtime/tree.h"
+
 #include "base/clock.h"
 #include "base/counter_rng.h"
 #include "base/fs.h"
@@ -99,7 +104,31 @@ static void draw_tree(synthetic *s, header_tree *t, size_t n_variants)
         t->high[i] = INT64_MAX;
 }
 
-static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variants)
+enum { GRID_CELLS = 26, GRID_LEAVES = 200 };
+
+/* A grid of random leaves over dims of 1 to 8192. */
+static void draw_grid(synthetic *s, header_tree *t, size_t n_variants)
+{
+    const size_t n = (size_t)GRID_CELLS * GRID_CELLS * GRID_CELLS;
+    header_grid *g = mem_calloc(1, sizeof *g);
+    *t = (header_tree){.n_leaves = GRID_LEAVES, .grid = g};
+    t->leaves = mem_calloc(t->n_leaves, sizeof *t->leaves);
+    *g = (header_grid){.shift = 7, .leaf = mem_calloc(n, sizeof *g->leaf)};
+    for (size_t i = 0; i < TASK_MAX_DIMS; i++) {
+        g->n[i] = GRID_CELLS;
+        g->first[i] = kw_grid_cell(0, g->shift, 0, INT32_MAX);
+        t->high[i] = INT64_MAX;
+    }
+    for (size_t i = 0; i < n; i++)
+        g->leaf[i] = (uint16_t)draw(s, t->n_leaves);
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++) {
+            t->leaves[i].variants[k] = (int)(1 + draw(s, n_variants));
+            t->leaves[i].expected_regret[k] = 1.0f + 0.1f * (float)k;
+        }
+}
+
+static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variants, bool grids)
 {
     kw_error err = {0};
     need(task_load("gemm", &s->task, &err), &err);
@@ -117,7 +146,10 @@ static void make(synthetic *s, size_t n_rows, size_t n_devices, size_t n_variant
     for (size_t i = 0; i < n_devices; i++) {
         char *key = mem_alloc(64);
         (void)snprintf(key, 64, "vendor%zu/arch%zu/device%zu/%zu", i % 4, i % 10, i, i + 1);
-        draw_tree(s, &s->trees[i], n_variants);
+        if (grids)
+            draw_grid(s, &s->trees[i], n_variants);
+        else
+            draw_tree(s, &s->trees[i], n_variants);
         s->devices[i] = (header_device){key, "synthetic", (int)(1 + i % n_variants), &s->trees[i]};
     }
     s->rows = mem_calloc(n_rows, sizeof *s->rows);
@@ -141,6 +173,9 @@ static void finish(synthetic *s, size_t n_devices, size_t n_variants)
         free((char *)(uintptr_t)s->devices[i].key);
         free(s->trees[i].nodes);
         free(s->trees[i].leaves);
+        if (s->trees[i].grid)
+            free(s->trees[i].grid->leaf);
+        free(s->trees[i].grid);
     }
     free(s->trees);
     free(s->variants);
@@ -157,13 +192,13 @@ int main(int argc, char **argv)
     strb out = STRB_INIT;
     kw_error err = {0};
     size_t text = 0;
-    if (argc != 5) {
-        fprintf(stderr, "usage: select_header FILE ROWS DEVICES VARIANTS\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: select_header FILE ROWS DEVICES VARIANTS tree|grid\n");
         return 2;
     }
     const size_t n_rows = strtoul(argv[2], NULL, 10), n_devices = strtoul(argv[3], NULL, 10),
                  n_variants = strtoul(argv[4], NULL, 10);
-    make(&s, n_rows, n_devices, n_variants);
+    make(&s, n_rows, n_devices, n_variants, strcmp(argv[5], "grid") == 0);
     const header_model m = {.task = s.task,
                             .types = s.types,
                             .prefix = "kw_",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reads what bench/throughput.sh has written and prints the figures. usage: throughput.py FOLDER CONFIGURATIONS
 
-A trace has an interval for every compile, verify and time stage; track 1 is the timing worker, 2 and up are compile
-workers, from 1000 on stands how long the device was at work for a candidate.
+A trace has an interval for every compile, verify and time stage; track 1 is the first timing worker, others are 901 and up; 2 and
+up are compile workers, from 1000 on stands how long the device was at work for a candidate.
 """
 import json
 import os
@@ -45,15 +45,30 @@ def compile_ms_by_config(path):
 
 
 def is_compiler(track):
-    return 2 <= track < 1000
+    return 2 <= track < 900
 
 
-def describe(folder, name, events):
-    end = max(e[3] for e in events if e[1] == 1)
+def is_timing(track):
+    return track == 1 or 900 <= track < 1000
+
+
+def end_of_search(events, n):
+    """When the n-th candidate was done: what comes after is choosing among the best, and verifying the winner."""
+    verified = sorted((b, track) for what, track, _, b in events if is_timing(track) and what == "verify")[:n]
+    if not verified:
+        return 0
+    begin, last = verified[0][0], verified[-1]
+    timed = [b for what, track, a, b in events if what == "time" and begin <= a <= last[0] + 1 and track == last[1]]
+    return max(timed + [last[0]])
+
+
+def describe(folder, name, events, n):
+    end = max(e[3] for e in events if is_timing(e[1]))
+    search_end = end_of_search(events, n)
     wall = max(e[3] for e in events)
     parts = {}
     for what, track, a, b in events:
-        who = "timing worker" if track == 1 else "compile workers" if is_compiler(track) else "device"
+        who = "timing workers" if is_timing(track) else "compile workers" if is_compiler(track) else "device"
         parts.setdefault((who, what), []).append(b - a)
     for (who, what), list_ in sorted(parts.items()):
         if who == "device" and what != "device" or what == "expand":
@@ -61,20 +76,22 @@ def describe(folder, name, events):
         list_.sort()
         print(f"  {who:15s} {what:8s} {len(list_):5d} times {sum(list_):8.2f} s, median {1e3 * list_[len(list_) // 2]:8.1f} ms, "
               f"{100 * sum(list_) / wall:5.1f}% of the wall time")
-    busy = [(a, b) for what, track, a, b in events if track == 1 and what in ("verify", "time")]
+    busy = [(a, b) for what, track, a, b in events if is_timing(track) and what in ("verify", "time")]
     span = end - FIRST_S
-    figures = {"wall_s": wall}
+    figures = {"wall_s": wall, "search_s": search_end}
     if span > 0:
         figures["idle_percent"] = 100 * (1 - covered(busy, FIRST_S, end) / span)
-        device = sum(b - a for what, track, a, b in events if what == "device" and track == 1000 and a >= FIRST_S)
-        figures["device_idle_percent"] = 100 * (1 - device / span)
+    if search_end > FIRST_S:
+        figures["search_idle_percent"] = 100 * (1 - covered(busy, FIRST_S, search_end) / (search_end - FIRST_S))
     smi = os.path.join(folder, f"{name}.smi")
     if os.path.exists(smi) and span > 0:
         with open(smi, encoding="utf-8") as f:
             samples = [float(line) for line in f if line.strip().replace(".", "").isdigit()]
-        samples = samples[int(FIRST_S * len(samples) / wall):] if samples else []
-        if samples:
-            figures["smi_idle_percent"] = 100 - sum(samples) / len(samples)
+        a_second = len(samples) / wall
+        for key, until in (("smi_idle_percent", wall), ("smi_search_idle_percent", search_end)):
+            part = samples[int(FIRST_S * a_second):int(until * a_second)]
+            if part:
+                figures[key] = 100 - sum(part) / len(part)
     return figures
 
 
@@ -95,7 +112,7 @@ def main():
     for x in search:
         outcomes[x["outcome"]] = outcomes.get(x["outcome"], 0) + 1
     events = read_trace(os.path.join(folder, "all.trace"))
-    figures = describe(folder, "all", events)
+    figures = describe(folder, "all", events, len(search))
     figures = {"configurations": len(search), "verified": verified, **figures}
     many, rate = concurrency(events)
     figures["compiles_per_s"] = rate

@@ -9,7 +9,9 @@
 # CONFIGURATIONS (480 on a GPU, 60 elsewhere), SEED (1), KERNWRIGHT_DEVICE, GPU (1 or 0; default: whether there
 # is one), OPTIONS (more options of tune), OUT (folder
 # for what was written), SINGLE (configurations for the run with one compile worker; 0: no such run; default 16).
-# Last line: "throughput: configurations=.. wall_s=.. idle_percent=.. verified=.. ...".
+# Last line: "throughput: configurations=.. verified=.. wall_s=.. search_s=.. idle_percent=.. smi_idle_percent=.. ...": idle_percent is the
+# share of the time after the first 5 s in which no timing worker verifies or times, smi_idle_percent that in which the GPU has no
+# kernel, by nvidia-smi; with "search" in their names, up to the last candidate (search_s): what follows is choosing the winner.
 set -eu
 program=${KERNWRIGHT:-${BUILD:-build}/kernwright}
 task=${TASK:-gemm} template=${TEMPLATE:-gemm_tiled} seed=${SEED:-1} single=${SINGLE:-16}

@@ -146,7 +146,7 @@ static kw_code print_comparison(const crossover_cli *c, const job_setup *setup, 
 
 static kw_code open_results(const crossover_cli *c, store **s, kw_error *err)
 {
-    return c->from ? results_open(c->from, s, err) : store_open(c->store, c->devices.n == 0, s, err);
+    return c->from ? results_open(c->from, NULL, s, err) : store_open(c->store, c->devices.n == 0, s, err);
 }
 
 static kw_code run(const crossover_cli *c, const char *task_name, kw_error *err)

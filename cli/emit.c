@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "tuner/binaries.h"
 #include "tuner/dispatch.h"
 #include "tuner/portfolio.h"
 #include "tuner/problem_kernel.h"
@@ -12,15 +13,15 @@
 #include <string.h>
 
 typedef struct emit_cli {
-    const char *out, *from, *store, *type, *prefix, *device, *language, *shapes;
-    int64_t variants;
+    const char *out, *from, *store, *type, *prefix, *device, *language, *shapes, *variants, *trust;
+    const char *binaries, *worker_command;
     bool unverified, split;
 } emit_cli;
 
 /* The source of rows: the store, or a results file read into a store in memory. */
-static kw_code open_source(const emit_cli *c, store **s, kw_error *err)
+static kw_code open_source(const emit_cli *c, const task *t, store **s, kw_error *err)
 {
-    return c->from ? results_open(c->from, s, err) : store_open(c->store, true, s, err);
+    return c->from ? results_open(c->from, t->name, s, err) : store_open(c->store, true, s, err);
 }
 
 /* A task, or the one that a problem file states. */
@@ -43,15 +44,30 @@ static void report_device(const dispatch_report *r, size_t wanted)
                  r->device_key, r->n_shapes, DISPATCH_TREE_SHAPES, r->n_general);
         return;
     }
-    log_info("%s: tree of %zu leaves over %zu of %zu general variants, from %zu shapes; time over the best for shapes "
-             "left out: mean %.3f, geometric mean %.3f, worst %.3f",
-             r->device_key, r->n_leaves, r->n_portfolio, r->n_general, r->n_shapes, r->held_out.mean,
-             r->held_out.geomean, r->held_out.worst);
     strb line = STRB_INIT;
+    if (r->n_cells > 0)
+        strb_printf(&line, "grid of %zu cells, %zu rankings", r->n_cells, r->n_leaves);
+    else
+        strb_printf(&line, "tree of %zu leaves", r->n_leaves);
+    log_info("%s: %s over %zu of %zu general variants, from %zu shapes; time over the best for shapes "
+             "left out: mean %.3f, geometric mean %.3f, worst %.3f",
+             r->device_key, strb_text(&line), r->n_portfolio, r->n_general, r->n_shapes, r->held_out.mean,
+             r->held_out.geomean, r->held_out.worst);
+    strb_clear(&line);
     for (size_t i = 0; i < r->n_curve; i++)
         strb_printf(&line, "%s%zu: %.3f", i > 0 ? ", " : "", i + 1, r->curve[i].mean);
-    log_info("  mean regret if each shape ran the best of so many variants: %s; recommended: --variants %zu%s",
-             strb_text(&line), r->recommended, r->recommended == wanted ? " (as it is)" : "");
+    log_info("  mean regret if each shape ran the best of so many variants: %s", strb_text(&line));
+    strb_clear(&line);
+    for (size_t i = 0; i < r->sizes.n; i++)
+        strb_printf(&line, "%s%zu: %.3f, %.3f, %.2f", i > 0 ? "; " : "", r->sizes.variants[i],
+                    regret_mean(&r->sizes.held_out[i]), regret_geomean(&r->sizes.held_out[i]),
+                    r->sizes.held_out[i].worst);
+    if (r->sizes.n > 0)
+        log_info("  of shapes left out, by portfolio (mean, geometric mean, worst): %s", strb_text(&line));
+    const char *taken = r->recommended == wanted ? " (as it is)" : "";
+    if (wanted == DISPATCH_AUTO)
+        taken = r->recommended >= DISPATCH_VARIANTS ? " (as it is)" : " (auto takes as many as the default)";
+    log_info("  recommended: --variants %zu%s", r->recommended, taken);
     strb_clear(&line);
 }
 
@@ -65,6 +81,22 @@ static char *sources_path_of(const char *header)
     return strb_take(&path);
 }
 
+/* A number, or auto; DISPATCH_VARIANTS without a wish. */
+static bool read_variants(const char *text, size_t *n)
+{
+    char *end = NULL;
+    *n = DISPATCH_VARIANTS;
+    if (!text)
+        return true;
+    if (strcmp(text, "auto") == 0) {
+        *n = DISPATCH_AUTO;
+        return true;
+    }
+    const long number = strtol(text, &end, 10);
+    *n = (size_t)number;
+    return end != text && *end == '\0' && number >= 0 && number <= PORTFOLIO_MAX;
+}
+
 static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 {
     task *t = NULL;
@@ -73,13 +105,18 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     dispatch *d = NULL;
     strb text = STRB_INIT, sources = STRB_INIT;
     char *sources_path = NULL;
+    header_model model;
+    binaries *compiled = NULL;
     task_shape *shapes = NULL;
     size_t n_shapes = 0;
-    if (c->variants < 0 || c->variants > PORTFOLIO_MAX)
-        return kw_error_set(err, KW_BAD_INPUT, "--variants %lld: give 0 (no trees) to %d", (long long)c->variants,
+    size_t n_variants;
+    if (!read_variants(c->variants, &n_variants))
+        return kw_error_set(err, KW_BAD_INPUT, "--variants %s: give 0 (no trees) to %d, or auto", c->variants,
                             PORTFOLIO_MAX);
     if (c->split && strcmp(c->out, "-") == 0)
         return kw_error_set(err, KW_BAD_INPUT, "--split writes two files: give -o FILE");
+    if (c->worker_command && !c->binaries)
+        return kw_error_set(err, KW_BAD_INPUT, "--worker-command is for --binaries, which was not given");
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
     kw_code code = load_task(task_name, &t, err);
@@ -88,13 +125,25 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK && c->shapes)
         code = task_shapes_load(t, c->shapes, &shapes, &n_shapes, err);
     if (code == KW_OK)
-        code = open_source(c, &s, err);
-    const dispatch_options o = {c->device, c->unverified, c->prefix, (size_t)c->variants, shapes, n_shapes};
+        code = open_source(c, t, &s, err);
+    if (code == KW_OK && c->trust)
+        code = store_use_trust(s, c->trust, err);
+    const dispatch_options o = {.device_key = c->device,
+                                .allow_unverified = c->unverified,
+                                .prefix = c->prefix,
+                                .n_variants = n_variants,
+                                .shapes = shapes,
+                                .n_shapes = n_shapes};
     if (code == KW_OK)
         code = dispatch_build(s, t, &types, &o, &d, err);
     if (code == KW_OK)
-        code = c->split ? header_write_split(dispatch_model(d), &text, &sources, err)
-                        : header_write(dispatch_model(d), &text, err);
+        model = *dispatch_model(d);
+    if (code == KW_OK && c->binaries)
+        code = binaries_compile(c->binaries, c->worker_command, &model, &compiled, err);
+    if (code == KW_OK && compiled)
+        binaries_add(compiled, &model);
+    if (code == KW_OK)
+        code = c->split ? header_write_split(&model, &text, &sources, err) : header_write(&model, &text, err);
     if (code == KW_OK && c->split) {
         sources_path = sources_path_of(c->out);
         code = fs_write(sources_path, strb_text(&sources), sources.length, err);
@@ -102,17 +151,21 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK)
         code = fs_write(c->out, strb_text(&text), text.length, err);
     if (code == KW_OK && strcmp(c->out, "-") != 0) {
-        const header_model *m = dispatch_model(d);
-        for (size_t i = 0; i < m->n_devices && c->variants > 0; i++)
-            report_device(dispatch_device_report(d, i), (size_t)c->variants);
+        const header_model *m = &model;
+        for (size_t i = 0; i < m->n_devices && n_variants > 0; i++)
+            report_device(dispatch_device_report(d, i), n_variants);
         log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB, kernel text of %.1f KiB %s%s", c->out,
                  m->n_devices, m->n_rows, m->n_variants, (double)text.length / 1024,
                  (double)header_text_bytes(m) / 1024, c->split ? "in " : "included", c->split ? sources_path : "");
+        if (c->binaries)
+            log_info("binaries of %zu of %zu variants, %.1f KiB, for %s", m->n_binaries, m->n_variants,
+                     (double)header_binary_bytes(m) / 1024, m->n_binaries > 0 ? m->binaries[0].identity : "no device");
     }
     strb_clear(&text);
     strb_clear(&sources);
     free(sources_path);
     free(shapes);
+    binaries_free(compiled);
     dispatch_free(d);
     store_close(s);
     task_free(t);
@@ -121,7 +174,7 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
 
 int cli_emit(int argc, char **argv)
 {
-    emit_cli c = {.prefix = "kw_", .variants = DISPATCH_VARIANTS};
+    emit_cli c = {.prefix = "kw_"};
     const option_row rows[] = {
         {"-o", OPTION_TEXT, &c.out, "FILE", "the header to write; - for standard output"},
         {"--from", OPTION_TEXT, &c.from, "FILE", "take rows from exported results instead of the store"},
@@ -129,10 +182,15 @@ int cli_emit(int argc, char **argv)
         {"--type", OPTION_TEXT, &c.type, "f32", "element types of the header"},
         {"--prefix", OPTION_TEXT, &c.prefix, "P", "prefix of all names; default kw_"},
         {"--device", OPTION_TEXT, &c.device, "KEY", "only this device key; default: all devices"},
-        {"--variants", OPTION_INT, &c.variants, "K", "variants of a device's decision tree; default 8; 0: no trees"},
+        {"--variants", OPTION_TEXT, &c.variants, "K",
+         "variants of a device for shapes without a row; default 8; auto: as recommended; 0: none"},
         {"--shapes", OPTION_TEXT, &c.shapes, "FILE", "how much each shape counts for the tree: a shapes file's counts"},
         {"--language", OPTION_TEXT, &c.language, "NAME", "opencl (default)"},
         {"--split", OPTION_FLAG, &c.split, NULL, "kernel text in a .c file of its own, beside the header"},
+        {"--binaries", OPTION_TEXT, &c.binaries, "SPEC", "compiled programs of this device beside the kernel text"},
+        {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD", "--binaries: how to start the worker"},
+        {"--trust", OPTION_TEXT, &c.trust, "FILE",
+         "weights of contributors: lines {\"contributor\":\"NAME\",\"weight\":0.5}"},
         {"--unverified", OPTION_FLAG, &c.unverified, NULL, "also use rows that no reference checked"},
     };
     const option_set set = {"emit", "TASK -o FILE [options]", "Writes the header-only dispatch table kw_TASK.h.", rows,

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/evolve_report.h"
 #include "cli/job_setup.h"
 #include "cli/options.h"
 
@@ -17,7 +18,8 @@ typedef struct evolve_cli {
         *config, *temperature, *operators, *max_cost, *stop;
     option_list templates;
     int64_t budget, in_flight, repairs, seed, max_tokens, max_prompt, max_reply, compile_workers, compile_s, run_s;
-    bool json, warm, no_probe;
+    const char *rungs;
+    bool json, warm, no_probe, leave, report;
 } evolve_cli;
 
 static void on_progress(const evolve_progress *p, void *cookie)
@@ -28,8 +30,7 @@ static void on_progress(const evolve_progress *p, void *cookie)
     const int64_t tokens = (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
     log_live("%llu of %llu asked, %zu out, %zu waiting, %zu cells, best %.3f, %lld tokens  %s",
              (unsigned long long)p->asked, (unsigned long long)p->budget, p->in_flight, p->waiting,
-             archive_occupied(p->archive), best ? best->best.fitness : 0.0,
-             (long long)tokens, p->last);
+             archive_occupied(p->archive), best ? best->best.fitness : 0.0, (long long)tokens, p->last);
 }
 
 static void print_text(const evolve_result *r)
@@ -72,6 +73,7 @@ static void print_json(const evolve_result *r)
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
+    json_set_int(j, "waiting", (int64_t)r->waiting);
     json_set_string(j, "why", r->why);
     json_set_number(j, "base_fitness", r->base_fitness);
     if (r->best_text) {
@@ -118,6 +120,22 @@ static kw_code read_without(const char *list, evolve_task_options *o, kw_error *
     return KW_OK;
 }
 
+/* --rungs 4,12,32 */
+static kw_code read_rungs(const char *text, uint64_t rungs[3], kw_error *err)
+{
+    const char *at = text;
+    for (int i = 0; text && i < 3; i++) {
+        char *end;
+        unsigned long long n = *at >= '0' && *at <= '9' ? strtoull(at, &end, 10) : 0;
+        if (n == 0 || n > 100000 || *end != (i < 2 ? ',' : 0) || (i > 0 && n < rungs[i - 1]))
+            return kw_error_set(err, KW_BAD_INPUT,
+                                "--rungs %s: three numbers from 1 on that do not fall, as in 4,12,32", text);
+        rungs[i] = n;
+        at = end + 1;
+    }
+    return KW_OK;
+}
+
 static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error *err)
 {
     *o = (evolve_task_options){.llm = c->llm,
@@ -128,6 +146,7 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
                                .max_reply_tokens = c->max_reply,
                                .budget = (uint64_t)c->budget,
                                .in_flight = (size_t)c->in_flight,
+                               .leave_when_waiting = c->leave,
                                .repairs = c->repairs,
                                .archive = true,
                                .gradient = true,
@@ -158,6 +177,8 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
         code = read_number("--max-cost", c->max_cost, 0, &o->max_cost, err);
     if (code == KW_OK)
         code = read_number("--stop", c->stop, 0, &o->stop_fitness, err);
+    if (code == KW_OK)
+        code = read_rungs(c->rungs, o->rungs, err);
     if (code == KW_OK && o->operators > 1)
         code = kw_error_set(err, KW_BAD_INPUT, "--operators %s: a share, 0 to 1", c->operators);
     return code;
@@ -206,6 +227,8 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
             c->json ? print_json(&r) : print_text(&r);
         if (code == KW_OK)
             code = write_best(c, &r, err);
+        if (code == KW_OK && r.abandoned)
+            code = kw_error_set(err, KW_FAILED, "ended before its budget was used: %s", r.why);
         evolve_result_clear(&r);
     }
     free(seeds);
@@ -220,6 +243,10 @@ int cli_evolve(int argc, char **argv)
         {"--llm", OPTION_TEXT, &c.llm, "SPEC", "who writes templates; see below"},
         {"--budget", OPTION_LIMIT, &c.budget, "N", "candidates to ask for; default 24, replay: all that were recorded"},
         {"--in-flight", OPTION_LIMIT, &c.in_flight, "N", "requests at a time; default 4"},
+        {"--leave-when-waiting", OPTION_FLAG, &c.leave, NULL,
+         "with folder: write a batch of prompts and end (status 0); the same command goes on with the replies"},
+        {"--rungs", OPTION_TEXT, &c.rungs, "A,B,C",
+         "configurations of a shape for any, a promising and an excellent candidate; default 4,12,32"},
         {"--repairs", OPTION_COUNT, &c.repairs, "N", "how often an error is sent back for one candidate; default 1"},
         {"--record", OPTION_TEXT, &c.record, "DIR",
          "keep exchanges, candidates and journal; a run that was stopped goes on"},
@@ -247,13 +274,15 @@ int cli_evolve(int argc, char **argv)
         {"--no-probe", OPTION_FLAG, &c.no_probe, NULL, "do without what the device can do, also if the store has it"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "write the best template there"},
         {"--json", OPTION_FLAG, &c.json, NULL, "the result as one JSON line"},
+        {"--report", OPTION_FLAG, &c.report, NULL,
+         "runs nothing: arguments are folders of recorded runs; shares that compile, are right, beat their parent"},
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",
          "how to start workers, e.g. ssh HOST kernwright worker --stdio"},
     };
-    const option_set set = {"evolve", "TASK --llm SPEC [options]",
+    const option_set set = {"evolve", "TASK --llm SPEC [options]   or   --report DIR..",
                             "Asks a language model for templates, tunes and verifies each, keeps the best of every "
                             "kind and asks for better ones.",
                             rows, sizeof rows / sizeof *rows};
@@ -269,6 +298,8 @@ int cli_evolve(int argc, char **argv)
             printf("  %-12s %s\n", provider_table[i]->name, provider_table[i]->doc);
         return KW_OK;
     }
+    if (c.report)
+        return print_evolve_report(&args, c.json, &err) == KW_OK ? KW_OK : cli_fail("evolve", &err);
     if (args.n != 1) {
         kw_error_set(&err, KW_BAD_INPUT, "give one task; `kernwright tasks` lists them");
         return cli_fail("evolve", &err);

@@ -11,7 +11,7 @@
 typedef struct matrix_cli {
     const char *shapes, *type, *device, *strategy, *store, *worker_command, *budget;
     option_list templates;
-    int64_t configs, seed, compile_workers, compile_s, run_s;
+    int64_t configs, seed, compile_workers, timing_workers, compile_s, run_s;
     bool json, warm, no_probe;
 } matrix_cli;
 
@@ -87,6 +87,7 @@ static kw_code record(const matrix_cli *c, const job_setup *setup, matrix_option
     evaluator_options eo = {.device = c->device,
                             .worker_command = c->worker_command,
                             .compile_workers = (int)c->compile_workers,
+                            .timing_workers = (int)c->timing_workers,
                             .cold = !c->warm,
                             .compile_ms = 1000 * c->compile_s,
                             .run_ms = 1000 * c->run_s};
@@ -172,6 +173,8 @@ int cli_matrix(int argc, char **argv)
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--json", OPTION_FLAG, &c.json, NULL, "the counts as one JSON line"},
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
+        {"--timing-workers", OPTION_COUNT, &c.timing_workers, "N",
+         "processes that verify and time, one at a time; default: 2 on a GPU, else 1"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",

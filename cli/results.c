@@ -1,6 +1,9 @@
 #include "cli/cli.h"
 #include "cli/importance.h"
+#include "cli/kinds.h"
 #include "cli/options.h"
+#include "cli/results_merge.h"
+#include "cli/results_rejected.h"
 #include "cli/table.h"
 
 #include "base/fs.h"
@@ -14,8 +17,8 @@
 #include <string.h>
 
 typedef struct results_cli {
-    const char *store, *task, *out;
-    bool json, failed, all, samples, importance;
+    const char *store, *task, *out, *base, *from, *trust;
+    bool json, failed, all, samples, importance, archive, behaviour, rejected;
     const char *format, *template_name, *shape, *device; /* of --format t4 */
 } results_cli;
 
@@ -275,9 +278,12 @@ static kw_code export_text(const results_cli *c, kw_error *err)
     kw_code code = store_open(c->store, true, &s, err);
     if (code != KW_OK)
         return code;
+    if (c->trust)
+        code = store_use_trust(s, c->trust, err);
     const t4_choice choice = {c->task, c->template_name, c->shape, c->device};
-    code = c->format ? results_export_t4(s, &choice, &text, err)
-                     : results_export(s, c->task, c->all, c->samples, &text, err);
+    if (code == KW_OK)
+        code = c->format ? results_export_t4(s, &choice, &text, err)
+                         : results_export(s, c->task, c->all, c->samples, &text, err);
     if (code == KW_OK)
         code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
     strb_clear(&text);
@@ -301,14 +307,20 @@ static kw_code import_text(const results_cli *c, const option_list *files, kw_er
     return code;
 }
 
-static kw_code merge_text(const results_cli *c, const option_list *files, kw_error *err)
+static kw_code show_some_way(const results_cli *c, kw_error *err)
 {
-    strb text = STRB_INIT;
-    kw_code code = results_merge(files->items, files->n, &text, err);
-    if (code == KW_OK)
-        code = fs_write(c->out ? c->out : "-", strb_text(&text), text.length, err);
-    strb_clear(&text);
-    return code;
+    if (c->failed + c->importance + c->archive + c->behaviour + c->rejected > 1)
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "give one of --failed, --importance, --archive, --behaviour and --rejected");
+    if (c->rejected)
+        return cli_show_rejected(c->store, c->from, c->task, c->trust, c->json, err);
+    if (c->importance)
+        return cli_show_importance(c->store, c->task, c->json, err);
+    if (c->archive)
+        return cli_show_archive(c->store, c->task, c->json, err);
+    if (c->behaviour)
+        return cli_show_behaviour(c->store, c->task, c->json, err);
+    return show(c, err);
 }
 
 static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_error *err)
@@ -325,16 +337,18 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
     if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
-    if (c->importance && strcmp(verb, "show") == 0 && c->failed)
-        return kw_error_set(err, KW_BAD_INPUT, "give either --failed or --importance, not both");
+    if (c->base && strcmp(verb, "merge") != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "--base belongs to merge: it names the files' common ancestor");
+    if (c->from && !(c->rejected && strcmp(verb, "show") == 0))
+        return kw_error_set(err, KW_BAD_INPUT, "--from belongs to show --rejected; `results import` reads a file");
     if (strcmp(verb, "show") == 0)
-        return c->importance ? cli_show_importance(c->store, c->task, c->json, err) : show(c, err);
+        return show_some_way(c, err);
     if (strcmp(verb, "export") == 0)
         return export_text(c, err);
     if (strcmp(verb, "import") == 0)
         return import_text(c, &files, err);
     if (strcmp(verb, "merge") == 0)
-        return merge_text(c, &files, err);
+        return cli_results_merge(files.items, files.n, c->base, c->out, err);
     static const char *const verbs[] = {"show", "export", "import", "merge"};
     const char *near = json_nearest(verb, verbs, sizeof verbs / sizeof *verbs);
     return kw_error_set(err, KW_BAD_INPUT,
@@ -353,18 +367,24 @@ int cli_results(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "show: one JSON line per measurement"},
         {"--failed", OPTION_FLAG, &c.failed, NULL, "show: failures, grouped by cause"},
         {"--importance", OPTION_FLAG, &c.importance, NULL, "show: which parameters decide the time, for each template"},
+        {"--archive", OPTION_FLAG, &c.archive, NULL, "show: the best of every kind of kernel"},
+        {"--behaviour", OPTION_FLAG, &c.behaviour, NULL, "show: kinds by source and by the compiled program (NVIDIA)"},
+        {"--rejected", OPTION_FLAG, &c.rejected, NULL, "show: measurements that are not believed, and why"},
+        {"--from", OPTION_TEXT, &c.from, "FILE", "show --rejected: of a results file instead of the store"},
+        {"--trust", OPTION_TEXT, &c.trust, "FILE", "export, show --rejected: weights of contributors"},
         {"--all", OPTION_FLAG, &c.all, NULL, "export: every measurement, not only winners"},
         {"--samples", OPTION_FLAG, &c.samples, NULL, "export: with every sample"},
         {"--format", OPTION_TEXT, &c.format, "t4", "export: one search as T4 results, for other tuners"},
         {"--template", OPTION_TEXT, &c.template_name, "NAME", "T4: only this template"},
         {"--shape", OPTION_TEXT, &c.shape, "M=1,..", "T4: only this shape"},
         {"--device", OPTION_TEXT, &c.device, "PART", "T4: only devices with this in their key or name"},
+        {"--base", OPTION_TEXT, &c.base, "FILE", "merge: their common ancestor; what a file took out of it stays away"},
         {"-o", OPTION_TEXT, &c.out, "FILE", "export, merge: write to a file"},
     };
     const option_set set = {
         "results", "show | export | import FILE... | merge FILE... [options]",
         "What was measured. Exported text belongs in version control: its order is fixed, and merging is the\n"
-        "union of lines.",
+        "union of lines. With KERNWRIGHT_CONTRIBUTOR set to a name, what is measured says who vouches for it.",
         rows, sizeof rows / sizeof *rows};
     option_list args;
     bool helped;

@@ -289,7 +289,7 @@ static kw_code open_sources(const retune_cli *c, store **sources, retune_options
 {
     kw_code code = KW_OK;
     for (size_t i = 0; code == KW_OK && i < c->from.n; i++) {
-        code = results_open(c->from.items[i], &sources[i], err);
+        code = results_open(c->from.items[i], NULL, &sources[i], err);
         o->n_sources += code == KW_OK;
     }
     o->sources = sources;

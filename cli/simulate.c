@@ -18,17 +18,19 @@
 
 #define MAX_COUNTS 64
 #define MAX_EVALUATIONS 10000000
+#define RUNS_WITH_NOISE 5
 
 typedef struct simulate_cli {
-    const char *strategies, *at, *unit;
-    int64_t repeat, seed, jobs;
+    const char *strategies, *at, *unit, *noise_text;
+    int64_t repeat, runs, seed, jobs;
+    double noise;
     bool json, score, curves;
     const strategy_ops **chosen; /* the last is random search if it was not asked for */
     size_t n_chosen, n_shown, random;
     size_t counts[MAX_COUNTS], n_counts;
     recorded_list spaces;
     score_rule *rules;
-    simulation runs, scored;
+    simulation replays, scored;
 } simulate_cli;
 
 /* ---- options ---- */
@@ -96,6 +98,22 @@ static kw_code read_counts(simulate_cli *c, kw_error *err)
     return KW_OK;
 }
 
+static kw_code read_noise(simulate_cli *c, kw_error *err)
+{
+    char *end = NULL;
+    if (c->noise_text) {
+        c->noise = strtod(c->noise_text, &end);
+        if (end == c->noise_text || *end || !(c->noise >= 0 && c->noise <= 1))
+            return kw_error_set(err, KW_BAD_INPUT,
+                                "--noise wants the standard deviation of a time as a share of it, such as 0.0005, "
+                                "not '%s'",
+                                c->noise_text);
+    }
+    if (c->runs == 0)
+        c->runs = c->noise > 0 ? RUNS_WITH_NOISE : 1;
+    return KW_OK;
+}
+
 /* ---- running ---- */
 
 static void show_progress(size_t done, size_t of, void *cookie)
@@ -113,6 +131,8 @@ static kw_code run(simulate_cli *c, const size_t *budgets, const char *what, sim
                           .n_strategies = c->n_chosen,
                           .repeat = (size_t)c->repeat,
                           .seed = (uint64_t)c->seed,
+                          .noise = c->noise,
+                          .runs = (size_t)c->runs,
                           .jobs = (size_t)c->jobs,
                           .budgets = budgets,
                           .progress = show_progress,
@@ -129,7 +149,7 @@ static kw_code run_all(simulate_cli *c, kw_error *err)
     size_t n = c->spaces.n, *budgets = mem_alloc(n * sizeof *budgets);
     for (size_t i = 0; i < n; i++)
         budgets[i] = c->counts[c->n_counts - 1];
-    kw_code code = run(c, budgets, "replays", &c->runs, err);
+    kw_code code = run(c, budgets, "replays", &c->replays, err);
     if (code == KW_OK && c->score) {
         c->rules = mem_calloc(n, sizeof *c->rules);
         for (size_t i = 0; i < n; i++) {
@@ -156,7 +176,7 @@ static void add_cells(const simulate_cli *c, json *j, size_t which, size_t kind)
 {
     json *at = json_new_array(), *ratio = json_new_array(), *ci = json_new_array(), *random = json_new_array();
     for (size_t i = 0; i < c->n_counts; i++) {
-        simulate_cell cell = simulate_cell_of(&c->runs, which, kind, c->random, c->counts[i]);
+        simulate_cell cell = simulate_cell_of(&c->replays, which, kind, c->random, c->counts[i]);
         json_append(at, json_new_int((int64_t)c->counts[i]));
         json_append(ratio, json_new_number(cell.ratio.mean));
         json_append(ci, interval(&cell.ratio));
@@ -170,6 +190,14 @@ static void add_cells(const simulate_cli *c, json *j, size_t which, size_t kind)
     json_set(j, "ratio", ratio);
     json_set(j, "ci", ci);
     json_set(j, "log_vs_random", random);
+}
+
+static void add_apart(const simulate_cli *c, json *j, size_t which, size_t kind)
+{
+    json *apart = json_new_array();
+    for (size_t i = 0; i < c->n_counts; i++)
+        json_append(apart, json_new_number(simulate_apart_of(&c->replays, which, kind, c->counts[i]).median));
+    json_set(j, "apart", apart);
 }
 
 static json *curves_of(const simulation *s, size_t which, size_t kind)
@@ -198,13 +226,15 @@ static void print_json(const simulate_cli *c)
             json_set_string(j, "space", c->spaces.items[i]->name);
             json_set_string(j, "strategy", c->chosen[k]->name);
             add_cells(c, j, i, k);
+            if (c->runs > 1)
+                add_apart(c, j, i, k);
             if (c->score) {
                 json_set_number(j, "score", scores[i].mean);
                 json_set(j, "score_ci", interval(&scores[i]));
                 json_set_int(j, "score_evaluations", (int64_t)c->rules[i].last);
             }
             if (c->curves)
-                json_set(j, "curves", curves_of(&c->runs, i, k));
+                json_set(j, "curves", curves_of(&c->replays, i, k));
             if (c->curves && c->score)
                 json_set(j, "score_curves", curves_of(&c->scored, i, k));
             json_print(j, &line);
@@ -258,7 +288,7 @@ static void print_count(const simulate_cli *c, size_t at)
     for (size_t i = 0; i < c->spaces.n; i++) {
         table_text(t, c->spaces.items[i]->name);
         for (size_t k = 0; k < c->n_shown; k++)
-            put_number(t, simulate_cell_of(&c->runs, i, k, c->random, at).ratio.mean);
+            put_number(t, simulate_cell_of(&c->replays, i, k, c->random, at).ratio.mean);
         double exact = simulate_random_ratio(c->spaces.items[i], at);
         logs += log(exact);
         put_number(t, exact);
@@ -267,7 +297,7 @@ static void print_count(const simulate_cli *c, size_t at)
     simulate_cell *all = mem_alloc(c->n_shown * sizeof *all);
     table_text(t, "geometric mean");
     for (size_t k = 0; k < c->n_shown; k++) {
-        all[k] = simulate_cell_of_all(&c->runs, k, c->random, at);
+        all[k] = simulate_cell_of_all(&c->replays, k, c->random, at);
         put_number(t, all[k].ratio.mean);
     }
     put_number(t, exp(logs / (double)c->spaces.n));
@@ -285,6 +315,26 @@ static void print_count(const simulate_cli *c, size_t at)
     table_print(t, stdout);
     table_free(t);
     free(all);
+}
+
+/* How far the runs of one seed are apart. */
+static void print_apart(const simulate_cli *c, size_t at)
+{
+    char title[80];
+    snprintf(title, sizeof title, "winners of %zu runs apart at %zu, %%", (size_t)c->runs, at);
+    table *t = start_table(c, title, "");
+    for (size_t i = 0; i < c->spaces.n; i++) {
+        table_text(t, c->spaces.items[i]->name);
+        for (size_t k = 0; k < c->n_shown; k++) {
+            simulate_apart a = simulate_apart_of(&c->replays, i, k, at);
+            char text[80];
+            snprintf(text, sizeof text, "%.2f (mean %.2f, most %.2f)", 100 * a.median, 100 * a.mean, 100 * a.most);
+            table_text(t, text);
+        }
+        table_end_row(t);
+    }
+    table_print(t, stdout);
+    table_free(t);
 }
 
 static void print_scores(const simulate_cli *c)
@@ -321,6 +371,10 @@ static void print_text(const simulate_cli *c)
     for (size_t i = 0; i < c->n_counts; i++) {
         print_count(c, c->counts[i]);
         puts("");
+        if (c->runs > 1) {
+            print_apart(c, c->counts[i]);
+            puts("");
+        }
     }
     if (c->score)
         print_scores(c);
@@ -333,8 +387,8 @@ static void clear(simulate_cli *c)
     for (size_t i = 0; c->rules && i < c->spaces.n; i++)
         score_rule_clear(&c->rules[i]);
     free(c->rules);
-    if (c->runs.values)
-        simulation_clear(&c->runs);
+    if (c->replays.values)
+        simulation_clear(&c->replays);
     if (c->scored.values)
         simulation_clear(&c->scored);
     recorded_list_clear(&c->spaces);
@@ -363,6 +417,8 @@ static kw_code simulate(simulate_cli *c, const option_list *files, kw_error *err
     if (code == KW_OK)
         code = read_counts(c, err);
     if (code == KW_OK)
+        code = read_noise(c, err);
+    if (code == KW_OK)
         code = read_files(c, files, err);
     if (code == KW_OK)
         code = run_all(c, err);
@@ -388,6 +444,8 @@ int cli_simulate(int argc, char **argv)
         {"--at", OPTION_TEXT, &c.at, "N,..", "counts of evaluations to report (25,50,100,200)"},
         {"--repeat", OPTION_LIMIT, &c.repeat, "N", "seeds per space (50)"},
         {"--seed", OPTION_COUNT, &c.seed, "N", "what the seeds are made from (1)"},
+        {"--noise", OPTION_TEXT, &c.noise_text, "SD", "noise of a time as told, as a share of it: log-normal (0)"},
+        {"--runs", OPTION_LIMIT, &c.runs, "N", "runs of each seed, with noise of their own (5 with --noise, else 1)"},
         {"--score", OPTION_FLAG, &c.score, NULL, "the autotuning methodology's score too: longer runs of their own"},
         {"--unit", OPTION_TEXT, &c.unit, "ns|us|ms|s", "the unit of recorded times, whatever the files say"},
         {"--jobs", OPTION_COUNT, &c.jobs, "N", "processes (one per core)"},
@@ -398,7 +456,9 @@ int cli_simulate(int argc, char **argv)
         "simulate", "FILE... [options]",
         "Replays recorded spaces: what each strategy would have found after so many evaluations, without a device.\n"
         "FILE is a Kernel Tuner cache, T4 results, KTT output, CLBlast tuner output or kernwright results, plain or\n"
-        "gzipped; which of them is told by its content. Ratios are means over seeds of best/optimum.",
+        "gzipped; which of them is told by its content. Ratios are means over seeds of best/optimum. With --noise "
+        "each\n"
+        "seed is run several times, as a search is that is repeated, and it is said how far the winners are apart.",
         rows, sizeof rows / sizeof *rows};
     option_list files;
     bool helped;

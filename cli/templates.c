@@ -2,19 +2,23 @@
 #include "cli/options.h"
 #include "cli/table.h"
 
+#include "codegen/expr.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 static void add_row(table *tab, json *list, const template *p)
 {
     double raw = 1;
-    json *params = json_new_object();
+    json *params = json_new_object(), *when = json_new_object();
     for (size_t i = 0; i < p->n_params; i++) {
         raw *= (double)p->params[i].n_values;
         json *values = json_new_array();
         for (size_t k = 0; k < p->params[i].n_values; k++)
             json_append(values, value_to_json(p->params[i].values[k]));
         json_set(params, p->params[i].name, values);
+        if (p->params[i].when)
+            json_set_string(when, p->params[i].name, expr_text(p->params[i].when));
     }
     table_text(tab, p->name);
     table_text(tab, p->task->name);
@@ -32,6 +36,7 @@ static void add_row(table *tab, json *list, const template *p)
     json_set_string(o, "path", p->path);
     json_set_number(o, "cartesian", raw);
     json_set(o, "params", params);
+    json_set(o, "when", when); /* of those that do not always exist */
     json_append(list, o);
 }
 
@@ -56,7 +61,8 @@ static kw_code list_task(const char *name, bool among_all, table *tab, json *lis
 int cli_templates(int argc, char **argv)
 {
     bool as_json = false, helped;
-    const option_row rows[] = {{"--json", OPTION_FLAG, &as_json, NULL, "as JSON, with every parameter's values"}};
+    const option_row rows[] = {
+        {"--json", OPTION_FLAG, &as_json, NULL, "as JSON, with every parameter's values and `when`"}};
     const option_set set = {
         "templates", "[TASK] [options]",
         "Lists the templates in ./templates and those that come with the program, of one task or of all.", rows, 1};

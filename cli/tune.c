@@ -19,7 +19,7 @@
 typedef struct tune_cli {
     const char *dims, *shapes, *type, *device, *strategy, *budget, *total_budget, *store, *worker_command, *trace;
     option_list templates;
-    int64_t seed, compile_workers, compile_s, run_s;
+    int64_t seed, compile_workers, timing_workers, compile_s, run_s;
     bool json, warm, no_probe, deep_check, no_deep_check;
     const task *task;
 } tune_cli;
@@ -257,6 +257,7 @@ static kw_code open_evaluator(const tune_cli *c, const tune_options *o, evaluato
     evaluator_options eo = {.device = c->device,
                             .worker_command = c->worker_command,
                             .compile_workers = (int)c->compile_workers,
+                            .timing_workers = (int)c->timing_workers,
                             .cold = o->cold,
                             .compile_ms = 1000 * c->compile_s,
                             .run_ms = 1000 * c->run_s,
@@ -417,6 +418,8 @@ int cli_tune(int argc, char **argv)
         {"--json", OPTION_FLAG, &c.json, NULL, "one JSON line per candidate and per result"},
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
+        {"--timing-workers", OPTION_COUNT, &c.timing_workers, "N",
+         "processes that verify and time, one at a time; default: 2 on a GPU, else 1"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",

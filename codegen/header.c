@@ -196,6 +196,11 @@ static void put_provenance(const writer *w, strb *out)
         }
         strb_add(out, "\n");
     }
+    for (size_t i = 0; i < m->n_binaries; i++) {
+        strb_printf(out, " * Binary of variant %d, %zu bytes, for ", m->binaries[i].variant, m->binaries[i].size);
+        header_put_comment(out, m->binaries[i].identity);
+        strb_add(out, "\n");
+    }
     strb_printf(out, " * Variants: %zu; %d serves every shape that nothing else serves.\n", m->n_variants,
                 m->default_variant);
     for (size_t i = 0; i < m->n_variants; i++) {
@@ -263,6 +268,8 @@ static kw_code write_task(writer *w, size_t *select_end, kw_error *err)
         code = check_variants(w->m, err);
     if (code == KW_OK)
         code = check_devices(w->m, err);
+    if (code == KW_OK)
+        code = header_check_binaries(w->m, err);
     if (code == KW_OK)
         code = header_check_trees(w, err);
     if (code == KW_OK)

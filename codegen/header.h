@@ -27,12 +27,23 @@ typedef struct header_leaf {
     float expected_regret[HEADER_TREE_RANKED];
 } header_leaf;
 
+/* Instead of nodes: boxes in the space of logarithms, each with its leaf. Finer than a tree, and asked at once. Cells
+ * are those of kw_grid_cell, codegen/runtime/tree.h. */
+#define HEADER_GRID_CELLS 65536
+typedef struct header_grid {
+    int shift;                    /* a cell is 2^shift 256ths of an octave wide; 4 to 12 */
+    int32_t first[TASK_MAX_DIMS]; /* number of each key dim's first cell */
+    int32_t n[TASK_MAX_DIMS];     /* cells of each key dim, at most HEADER_GRID_CELLS in all; else ignored */
+    uint16_t *leaf;               /* of each cell; the last key dim's neighbours stand side by side */
+} header_grid;
+
 typedef struct header_tree {
     header_node *nodes; /* the first is the root; none: leaf 0 serves all */
     size_t n_nodes;
     header_leaf *leaves;
-    size_t n_leaves;                                 /* n_nodes + 1, at most HEADER_TREE_LEAVES */
+    size_t n_leaves;                                 /* n_nodes + 1, at most HEADER_TREE_LEAVES; of a grid 65,535 */
     int64_t low[TASK_MAX_DIMS], high[TASK_MAX_DIMS]; /* it is asked only for shapes with each key dim within these */
+    header_grid *grid;                               /* NULL: nodes; else there are no nodes */
 } header_tree;
 
 typedef struct header_device {
@@ -50,6 +61,14 @@ typedef struct header_row {
     float expected_regret; /* >= 1: expected time over the best known; 1 for a winner */
 } header_row;
 
+/* A variant compiled, as a driver gave it. The header uses it where `identity` is that of device and driver. */
+typedef struct header_binary {
+    int variant;
+    const char *identity; /* kw_key_query_identity of device/device_key_query.h; not empty */
+    const unsigned char *bytes;
+    size_t size;
+} header_binary;
+
 typedef struct header_model {
     const task *task;
     task_types types;
@@ -63,6 +82,8 @@ typedef struct header_model {
     size_t n_rows;
     int default_variant; /* general, is_fallback; always there */
     const char *tool_version;
+    const header_binary *binaries; /* NULL: none. At most one for each variant and identity */
+    size_t n_binaries;
 } header_model;
 
 kw_code header_write(const header_model *m, strb *out, kw_error *err);
@@ -72,5 +93,7 @@ kw_code header_write_split(const header_model *m, strb *out, strb *sources, kw_e
 
 /* Bytes of kernel text that the model's header holds, equal pieces counted once. */
 size_t header_text_bytes(const header_model *m);
+/* Bytes of the binaries; as text they are about three times as many. */
+size_t header_binary_bytes(const header_model *m);
 
 #endif

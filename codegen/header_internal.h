@@ -4,9 +4,11 @@
  *   header_text.c    names, literals, comments, kernel text in pieces
  *   header_forms.c   conditions and geometry of the variants as C functions over numbers
  *   header_tables.c  devices, rows and the hash index
- *   header_tree.c    the devices' decision trees
+ *   header_tree.c    the devices' decision trees, and which of trees and grids are asked
+ *   header_grid.c    the devices' grids
  *   header_select.c  the part that needs no OpenCL
  *   header_launch.c  the part that launches
+ *   header_binaries.c  compiled programs beside the text
  */
 #ifndef KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
 #define KERNWRIGHT_CODEGEN_HEADER_INTERNAL_H
@@ -65,7 +67,7 @@ typedef struct writer {
     strb *sources;           /* kernel text goes here; NULL: into the header */
     shape_features features;
     bool feature_used[FEATURES_MAX];
-    size_t n_trees;
+    size_t n_trees, n_grids, n_nodes; /* grids are trees, too; nodes of all trees */
 } writer;
 
 /* ---- text (header_text.c) ---- */
@@ -99,6 +101,13 @@ void header_put_tables(writer *w);
 kw_code header_check_trees(writer *w, kw_error *err); /* fills features, n_trees */
 void header_put_trees(writer *w);
 
+kw_code header_check_grid(const writer *w, const header_device *d, kw_error *err);
+size_t header_grid_cells(const writer *w, const header_grid *g);
+void header_put_cells(writer *w);
+/* Initialiser of a tree's members for its grid, `g` NULL or not; the function's lines that ask it. */
+void header_put_grid(writer *w, const header_grid *g, size_t first_cell);
+void header_put_grid_lookup(writer *w);
+
 /* An expression over dims (and, where `device` or `scalars` allow, those) as C text: "s->M", "d->local_mem_bytes",
  * "x->alpha"; faults go to the int `fault`. */
 typedef struct header_roles {
@@ -109,6 +118,9 @@ kw_code header_put_expr(const writer *w, strb *out, const expr *e, header_roles 
 
 kw_code header_put_select(writer *w, kw_error *err);
 kw_code header_put_launch(writer *w, kw_error *err);
+
+kw_code header_check_binaries(const header_model *m, kw_error *err);
+void header_put_binaries(writer *w);
 
 /* "float", "int32_t": the C type of a scalar parameter; half precision is given as float. */
 const char *header_scalar_type(dtype t);

@@ -109,7 +109,14 @@ static void put_kernels(writer *w)
                "    const kw_variant_facts *v = &@_variants[variant];\n    kw_program_text text;\n"
                "    text.name = v->name;\n    text.options = v->options;\n    text.pieces = @_pieces;\n"
                "    text.list = @_piece_list + v->first_piece;\n    text.n_pieces = v->n_pieces;\n"
-               "    text.kernels = @_kernels[v->form];\n    return text;\n}\n\n");
+               "    text.kernels = @_kernels[v->form];\n    text.variant = variant;\n"
+               "    text.binaries = NULL;\n    text.n_binaries = 0;\n    text.binary_pieces = NULL;\n");
+    if (w->m->n_binaries > 0)
+        header_put(w, out,
+                   "#ifndef KW_NO_BINARIES\n    text.binaries = @_binaries;\n"
+                   "    text.n_binaries = sizeof @_binaries / sizeof *@_binaries;\n"
+                   "    text.binary_pieces = @_binary_pieces;\n#endif\n");
+    strb_add(out, "    return text;\n}\n\n");
 }
 
 /* ---- tensors ---- */
@@ -201,6 +208,10 @@ static const char handle_text[] =
     "/* Why a variant could not be used; \"\" if none failed. Lives as long as the handle. */\n"
     "static inline const char *@_build_log(const @ *handle)\n{\n    return kw_engine_log(handle->engine);\n}\n\n"
     "static inline cl_int @_opencl_error(const @ *handle)\n{\n    return kw_engine_error(handle->engine);\n}\n\n"
+    "/* 1 if the variant's program is there and was a binary of this header; 0 if it was compiled, or not needed yet. "
+    "*/\n"
+    "static inline int @_from_binary(const @ *handle, int variant)\n{\n"
+    "    return kw_engine_from_binary(handle->engine, variant);\n}\n\n"
     "/* Builds what enqueue would build for these shapes. Strict: a selected variant that does not build is an error. "
     "*/\n"
     "static inline kw_status @_prepare(@ *handle, const @_shape *shapes, size_t n)\n{\n"
@@ -296,6 +307,7 @@ static void put_enqueue(writer *w)
 kw_code header_put_launch(writer *w, kw_error *err)
 {
     put_sources(w);
+    header_put_binaries(w);
     put_kernels(w);
     header_put_f(w, &w->out, "#define ^_TENSORS %zu\n\n", w->m->task->n_tensors);
     kw_code code = put_spans(w, err);

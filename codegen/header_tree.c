@@ -65,14 +65,18 @@ static kw_code check_tree(writer *w, const header_device *d, kw_error *err)
 {
     const header_tree *t = d->tree;
     kw_code code = KW_OK;
-    if (t->n_leaves == 0 || t->n_leaves > KW_TREE_LEAVES)
+    if (t->n_leaves == 0 || t->n_leaves > (t->grid ? (size_t)UINT16_MAX : KW_TREE_LEAVES))
         return tree_error(d, err, "it has no leaf, or more than a header takes");
     for (size_t i = 0; i < t->n_nodes; i++) {
         if (t->nodes[i].feature < 0 || (size_t)t->nodes[i].feature >= w->features.n)
             return tree_error(d, err, "a node asks for a feature that the task does not have");
         w->feature_used[t->nodes[i].feature] = true;
     }
-    if (t->n_leaves != t->n_nodes + 1 || !children_are_valid(t))
+    if (t->grid) {
+        if (t->n_nodes > 0)
+            return tree_error(d, err, "it has nodes and a grid");
+        code = header_check_grid(w, d, err);
+    } else if (t->n_leaves != t->n_nodes + 1 || !children_are_valid(t))
         return tree_error(d, err, "its nodes do not make up a tree");
     for (size_t i = 0; i < t->n_leaves && code == KW_OK; i++)
         code = check_leaf(w, d, &t->leaves[i], err);
@@ -82,7 +86,7 @@ static kw_code check_tree(writer *w, const header_device *d, kw_error *err)
 kw_code header_check_trees(writer *w, kw_error *err)
 {
     kw_code code = KW_OK;
-    size_t n_nodes = 0, n_leaves = 0;
+    size_t n_leaves = 0;
     features_of_task(w->m->task, &w->features);
     for (size_t i = 0; i < w->m->n_devices && code == KW_OK; i++) {
         const header_tree *t = w->m->devices[i].tree;
@@ -90,11 +94,12 @@ kw_code header_check_trees(writer *w, kw_error *err)
             continue;
         code = check_tree(w, &w->m->devices[i], err);
         w->n_trees++;
-        n_nodes += t->n_nodes;
+        w->n_grids += t->grid != NULL;
+        w->n_nodes += t->n_nodes;
         n_leaves += t->n_leaves;
     }
-    if (code == KW_OK && (n_nodes > INT32_MAX || n_leaves > INT32_MAX))
-        code = kw_error_set(err, KW_BAD_INPUT, "%zu nodes of trees: too many for a header", n_nodes);
+    if (code == KW_OK && (w->n_nodes > INT32_MAX || n_leaves > INT32_MAX))
+        code = kw_error_set(err, KW_BAD_INPUT, "%zu nodes of trees: too many for a header", w->n_nodes);
     return code;
 }
 
@@ -147,21 +152,17 @@ static void put_node(writer *w, const header_tree *t, size_t node, const unsigne
 
 static void put_nodes(writer *w)
 {
-    size_t n = 0;
     header_put(w, &w->out, "static const kw_tree_node @_nodes[] = {\n");
     for (size_t i = 0; i < w->m->n_devices; i++) {
         const header_tree *t = w->m->devices[i].tree;
         unsigned place[KW_TREE_LEAVES];
-        if (!t)
+        if (!t || t->n_nodes == 0)
             continue;
         (void)place_leaves(t, root_of(t), 0, place);
         strb_printf(&w->out, "    /* %zu: */\n", i);
         for (size_t k = 0; k < t->n_nodes; k++)
             put_node(w, t, k, place);
-        n += t->n_nodes;
     }
-    if (n == 0)
-        strb_add(&w->out, "    {0, 0, {0, 0}},\n");
     strb_add(&w->out, "};\n\n");
 }
 
@@ -187,7 +188,9 @@ static void put_leaves(writer *w)
         const header_tree *t = w->m->devices[i].tree;
         unsigned place[KW_TREE_LEAVES];
         size_t number[KW_TREE_LEAVES];
-        if (!t)
+        for (size_t k = 0; t && t->grid && k < t->n_leaves; k++)
+            put_leaf(w, &t->leaves[k]);
+        if (!t || t->grid)
             continue;
         (void)place_leaves(t, root_of(t), 0, place);
         for (size_t k = 0; k < t->n_leaves; k++)
@@ -221,24 +224,40 @@ static size_t count_keys(const task *t)
 
 static void put_roots(writer *w)
 {
-    size_t first_node = 0, first_leaf = 0;
-    header_put_f(
+    const size_t n_keys = count_keys(w->m->task);
+    size_t first_node = 0, first_leaf = 0, first_cell = 0;
+    header_put(
         w, &w->out,
-        "/* A device's tree, and the shapes that are near enough to measured ones to ask it. */\n"
-        "typedef struct @_tree {\n    int32_t first_node, n_nodes, first_leaf;\n    int64_t low[%zu], high[%zu];\n"
-        "} @_tree;\n\nstatic const @_tree @_trees[] = {\n",
-        count_keys(w->m->task), count_keys(w->m->task));
+        "/* What a device's shapes are told apart by, and those that are near enough to measured ones to ask it. */\n"
+        "typedef struct @_tree {\n");
+    if (w->n_nodes > 0)
+        strb_add(&w->out, "    int32_t first_node, n_nodes;\n");
+    if (w->n_grids > 0)
+        strb_printf(&w->out,
+                    "    int32_t shift, first_cell; /* of a grid; shift 0: there is none */\n"
+                    "    int32_t first[%zu], n[%zu];\n",
+                    n_keys, n_keys);
+    header_put_f(w, &w->out,
+                 "    int32_t first_leaf;\n    int64_t low[%zu], high[%zu];\n} @_tree;\n\n"
+                 "static const @_tree @_trees[] = {\n",
+                 n_keys, n_keys);
     for (size_t i = 0; i < w->m->n_devices; i++) {
         const header_tree *t = w->m->devices[i].tree;
         if (!t)
             continue;
-        strb_printf(&w->out, "    {%zu, %zu, %zu, ", first_node, t->n_nodes, first_leaf);
+        strb_add(&w->out, "    {");
+        if (w->n_nodes > 0)
+            strb_printf(&w->out, "%zu, %zu, ", first_node, t->n_nodes);
+        if (w->n_grids > 0)
+            header_put_grid(w, t->grid, first_cell);
+        strb_printf(&w->out, "%zu, ", first_leaf);
         put_bounds(w, t->low);
         strb_add(&w->out, ", ");
         put_bounds(w, t->high);
         strb_add(&w->out, "},\n");
         first_node += t->n_nodes;
         first_leaf += t->n_leaves;
+        first_cell += t->grid ? header_grid_cells(w, t->grid) : 0;
     }
     strb_add(&w->out, "};\n\n");
 }
@@ -247,10 +266,19 @@ static void put_roots(writer *w)
 
 static bool log_is_used(const writer *w, size_t dim)
 {
+    if (w->n_grids > 0 && w->m->task->dims[dim].is_key)
+        return true;
     for (size_t k = 0; k < w->features.n; k++)
         if (w->feature_used[k] && w->features.items[k].sign[dim] != 0)
             return true;
     return false;
+}
+
+static void put_logs(writer *w)
+{
+    for (size_t i = 0; i < w->m->task->n_dims; i++)
+        if (log_is_used(w, i))
+            strb_printf(&w->out, "    const int32_t l%zu = kw_log2_256(s->%s);\n", i, w->dim_names[i]);
 }
 
 /* The same arithmetic as features_compute. */
@@ -258,10 +286,6 @@ static void put_features(writer *w)
 {
     const task *t = w->m->task;
     strb *out = &w->out;
-    for (size_t i = 0; i < t->n_dims; i++)
-        if (log_is_used(w, i))
-            strb_printf(out, "    const int32_t l%zu = kw_log2_256(s->%s);\n", i, w->dim_names[i]);
-    strb_printf(out, "    int32_t f[%zu];\n", feature_place(w, w->features.n) + 1);
     for (size_t k = 0; k < w->features.n; k++) {
         const shape_feature *x = &w->features.items[k];
         bool first = true;
@@ -278,7 +302,6 @@ static void put_features(writer *w)
         }
         strb_add(out, ";\n");
     }
-    strb_printf(out, "    f[%zu] = 0;\n", feature_place(w, w->features.n));
 }
 
 static void put_leaf_function(writer *w)
@@ -292,7 +315,9 @@ static void put_leaf_function(writer *w)
         "that it knows. */\n"
         "static inline const kw_tree_leaf *@_find_leaf(int tree, const @_shape *s)\n{\n"
         "    const @_tree *t = &@_trees[tree < 0 ? 0 : tree];\n");
-    put_features(w);
+    put_logs(w);
+    if (w->n_nodes > 0)
+        strb_printf(out, "    int32_t f[%zu];\n", feature_place(w, w->features.n));
     strb_add(out, "    if (tree < 0");
     for (size_t i = 0; i < t->n_dims; i++) {
         if (!t->dims[i].is_key)
@@ -300,9 +325,17 @@ static void put_leaf_function(writer *w)
         strb_printf(out, " || s->%s < t->low[%zu] || s->%s > t->high[%zu]", w->dim_names[i], key, w->dim_names[i], key);
         key++;
     }
-    header_put(w, out,
-               ")\n        return NULL;\n    return &@_leaves[t->first_leaf + kw_tree_ask(@_nodes + t->first_node, "
-               "t->n_nodes, f)];\n}\n\n");
+    strb_add(out, ")\n        return NULL;\n");
+    if (w->n_grids > 0)
+        header_put_grid_lookup(w);
+    if (w->n_nodes > 0) {
+        put_features(w);
+        header_put(w, out,
+                   "    return &@_leaves[t->first_leaf + kw_tree_ask(@_nodes + t->first_node, t->n_nodes, f)];\n");
+    } else if (w->n_grids < w->n_trees) {
+        header_put(w, out, "    return &@_leaves[t->first_leaf];\n");
+    }
+    strb_add(out, "}\n\n");
 }
 
 void header_put_trees(writer *w)
@@ -314,7 +347,10 @@ void header_put_trees(writer *w)
                    "    (void)tree;\n    (void)s;\n    return NULL;\n}\n\n");
         return;
     }
-    put_nodes(w);
+    if (w->n_nodes > 0)
+        put_nodes(w);
+    if (w->n_grids > 0)
+        header_put_cells(w);
     put_leaves(w);
     put_roots(w);
     put_leaf_function(w);

@@ -127,6 +127,7 @@ static void count_instruction(line op, artefact *out, block *b)
             if (begins(op, specials[i]) && op.text[strlen(specials[i])] == '.')
                 out->special++;
         }
+        out->exponentials += begins(op, "ex2.");
         b->exp |= begins(op, "ex2.");
     }
     out->online |= b->max && b->exp;

@@ -4,6 +4,9 @@
 #ifndef KERNWRIGHT_DEVICE_ARTEFACT_H
 #define KERNWRIGHT_DEVICE_ARTEFACT_H
 
+#include "base/json.h"
+#include "base/strb.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +22,7 @@ typedef struct artefact {
     int64_t async_copies;                /* cp.async, bulk copies */
     int64_t fma;                         /* multiply-adds of any real type; packed ones count per element */
     int64_t mma;                         /* matrix instructions: mma, wmma, wgmma */
+    int64_t exponentials;                /* ex2 */
     int64_t special;                     /* ex2, lg2, rcp, rsqrt, sin, cos, tanh */
     int64_t barriers, shuffles, atomics;
     int64_t shared_bytes; /* declared in the program */
@@ -30,5 +34,11 @@ typedef struct artefact {
 /* Is it PTX? (Begins with comments and .version.) */
 bool artefact_is_ptx(const char *text, size_t length);
 void artefact_count_ptx(const char *text, size_t length, artefact *out);
+
+/* For results: members of the same names. From JSON: what is absent is 0; false where it is no object. */
+json *artefact_to_json(const artefact *a);
+bool artefact_from_json(const json *j, artefact *out);
+/* One line for a person: "1234 instructions, 64 elements loaded from global memory, ...". What is 0 is left out. */
+void artefact_print(const artefact *a, strb *out);
 
 #endif

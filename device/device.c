@@ -44,6 +44,7 @@ json *device_info_to_json(const device_info *d)
     json_set_string(j, "driver", d->driver);
     json_set_string(j, "api", d->api);
     json_set_string(j, "pci", d->pci);
+    json_set_string(j, "extensions", d->extensions);
     json_set_int(j, "timer_resolution_ns", d->timer_resolution_ns);
     json_set_bool(j, "builds_at_launch", d->builds_at_launch);
     json_set_bool(j, "simulated", d->simulated);
@@ -72,6 +73,7 @@ kw_code device_info_from_json(const json *j, device_info *out, kw_error *err)
         read_text(j, "driver", out->driver, sizeof out->driver, err) != KW_OK ||
         read_text(j, "api", out->api, sizeof out->api, err) != KW_OK ||
         read_text(j, "pci", out->pci, sizeof out->pci, err) != KW_OK ||
+        read_text(j, "extensions", out->extensions, sizeof out->extensions, err) != KW_OK ||
         json_opt_int(j, "timer_resolution_ns", "device", 0, &out->timer_resolution_ns, err) != KW_OK ||
         json_opt_bool(j, "builds_at_launch", "device", false, &out->builds_at_launch, err) != KW_OK ||
         json_opt_bool(j, "simulated", "device", false, &out->simulated, err) != KW_OK)
@@ -424,6 +426,7 @@ kw_code device_hide(device *d, device_buffer *b, kw_error *err)
 void device_build_info_clear(device_build_info *b)
 {
     strb_clear(&b->log);
+    b->artefact.known = false;
     b->registers = b->spill_bytes = b->local_bytes = b->max_group = -1;
     b->from_cache = false;
 }
@@ -453,6 +456,16 @@ void device_program_free(device *d, device_program *p)
     if (may_release(d))
         d->ops->free_program(d, p);
     free(p);
+}
+
+kw_code device_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err)
+{
+    device_fault before;
+    if (!begin(d, &before, err))
+        return KW_ENVIRONMENT;
+    if (!d->ops->program_binary)
+        return end(d, before, kw_error_set(err, KW_FAILED, "%s: there are no binaries of programs", d->info.spec));
+    return end(d, before, d->ops->program_binary(d, p, binary, identity, err));
 }
 
 kw_code device_check_args(device *d, device_program *p, const device_launch *l, kw_error *err)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/strb.h"
 #include "codegen/limits.h" /* brings dtype along */
+#include "device/artefact.h"
 #include "device/device_key.h"
 
 #include <stdbool.h>
@@ -25,6 +26,7 @@ typedef struct device_info {
     char platform[128];    /* "NVIDIA CUDA", "Portable Computing Language" */
     char driver[128];      /* driver version */
     char api[64];          /* "OpenCL 3.0 CUDA", "fake" */
+    char extensions[512];  /* of the language, those that a kernel may make use of; blanks between; "" if none */
     char pci[16];          /* "0000:3b:00.0"; "" if the driver does not say: the same hardware may be listed twice */
     int64_t timer_resolution_ns; /* of events, as the driver claims */
     bool builds_at_launch; /* the compiler runs again at the first launch of each local size (PoCL): book that launch as
@@ -94,6 +96,7 @@ typedef struct device_build_info {
     int64_t spill_bytes; /* -1 unknown */
     int64_t local_bytes; /* static local memory of the largest kernel; -1 unknown */
     int64_t max_group;   /* smallest CL_KERNEL_WORK_GROUP_SIZE of the kernels asked for; -1 unknown */
+    artefact artefact;   /* what the program consists of, where its binary can be read: NVIDIA's is PTX */
     bool from_cache;     /* nothing was compiled: log and figures are those of the build that made the entry */
 } device_build_info;
 void device_build_info_clear(device_build_info *b);
@@ -165,6 +168,9 @@ device_buffer *device_view(device *d, device_buffer *parent, size_t offset, size
 kw_code device_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program **out, device_build_info *info, kw_error *err);
 void device_program_free(device *d, device_program *p);
+/* Appends the compiled program as the driver gives it, and what it belongs to (kw_key_query_identity of
+ * device_key_query.h). KW_FAILED where the back end has no such thing. */
+kw_code device_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
 
 /* Checks the argument list against the kernel where the driver can say (count always; kind and type with
  * CL_KERNEL_ARG_* info). KW_BAD_INPUT / DEVICE_FAULT_LAUNCH with a message naming kernel and argument. */
@@ -232,7 +238,7 @@ double device_event_ns(uint64_t start, uint64_t end);
 
 /* device.c has checked: the device is not lost, ranges lie inside buffers, views are aligned, `b` is not NULL. */
 typedef struct device_ops {
-    const char *name; /* first part of the spec */
+    const char *name;   /* first part of the spec */
     bool outlives_loss; /* close and the two frees are called on a lost device as well: they touch no driver. Freed
                            buffers are not kept */
     /* Appends to a list that realloc() grows. */
@@ -260,6 +266,8 @@ typedef struct device_ops {
     kw_code (*build)(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program *p, device_build_info *info, kw_error *err); /* on failure p->handle is NULL */
     void (*free_program)(device *d, device_program *p);
+    /* Optional. */
+    kw_code (*program_binary)(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
     kw_code (*check_args)(device *d, device_program *p, const device_launch *l, kw_error *err);
     kw_code (*run)(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
     kw_code (*time_events)(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,

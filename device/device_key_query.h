@@ -175,4 +175,48 @@ static inline void kw_key_query(cl_device_id device_id, char *key, size_t key_si
         kw_key_fill_limits(device_id, extensions, limits);
 }
 
+/* ---- what a compiled program belongs to ---- */
+
+#define KW_KEY_IDENTITY_SIZE 1024
+
+/* Appends text, with a '|' before all but the first; *used becomes `size` when there is no room. */
+static inline void kw_key_append(char *out, size_t size, size_t *used, const char *text)
+{
+    const size_t n = strlen(text);
+    if (*used >= size || n + 2 > size - *used) {
+        *used = size;
+        return;
+    }
+    if (*used > 0)
+        out[(*used)++] = '|';
+    memcpy(out + *used, text, n + 1);
+    *used += n;
+}
+
+/* Platform, device and driver with their versions: a program that one of them compiled is offered to no other. Empty if
+ * the driver does not say enough. */
+static inline void kw_key_query_identity(cl_device_id device_id, char *identity, size_t size)
+{
+    static const cl_device_info questions[] = {CL_DRIVER_VERSION, CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION};
+    char text[256];
+    cl_platform_id platform = NULL;
+    size_t used = 0, i;
+    if (clGetDeviceInfo(device_id, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL) != CL_SUCCESS ||
+        clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof text, text, NULL) != CL_SUCCESS)
+        text[0] = '\0';
+    kw_key_append(identity, size, &used, text);
+    if (clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof text, text, NULL) != CL_SUCCESS)
+        text[0] = '\0';
+    kw_key_append(identity, size, &used, text);
+    for (i = 0; i < sizeof questions / sizeof *questions; i++) {
+        kw_key_query_text(device_id, questions[i], text, sizeof text);
+        if (i < 2 && !text[0])
+            used = size;
+        kw_key_append(identity, size, &used, text);
+    }
+    kw_key_append(identity, size, &used, sizeof(void *) == 8 ? "64" : "32");
+    if (used >= size)
+        identity[0] = '\0';
+}
+
 #endif /* KW_KEY_QUERY_1 */

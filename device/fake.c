@@ -216,6 +216,19 @@ static kw_code missing_kernel(device *d, const fake_program *p, const char *name
     return kw_error_prefix(err, "fake.cl");
 }
 
+/* A comment that begins with PTX stands for the compiled program. */
+static void count_artefact(const char *source, artefact *out)
+{
+    static const char mark[] = "/*ptx\n";
+    const char *from = strstr(source, mark), *to = from ? strstr(from, "*/") : NULL;
+    memset(out, 0, sizeof *out);
+    if (!to)
+        return;
+    from += strlen(mark);
+    if (artefact_is_ptx(from, (size_t)(to - from)))
+        artefact_count_ptx(from, (size_t)(to - from), out);
+}
+
 static kw_code build_program(device *d, const char *source, const char *options, const char *const *kernels,
                              size_t n_kernels, device_program *out, device_build_info *info, kw_error *err)
 {
@@ -243,6 +256,7 @@ static kw_code build_program(device *d, const char *source, const char *options,
     info->spill_bytes = p->script.spill_bytes;
     info->local_bytes = p->script.local_bytes;
     info->max_group = p->script.max_group;
+    count_artefact(source, &info->artefact);
     if (code != KW_OK)
         fake_program_free(p);
     else

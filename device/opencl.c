@@ -112,6 +112,7 @@ const device_ops device_opencl = {
     .view = opencl_view,
     .build = opencl_build,
     .free_program = opencl_free_program,
+    .program_binary = opencl_program_binary,
     .check_args = opencl_check_args,
     .run = opencl_run,
     .time_events = opencl_time_events,

@@ -1,19 +1,11 @@
-/* The OpenCL back end, internal: what its files share. Vendor headers are included here and nowhere else. Calls of
- * OpenCL 1.2 only, so that every driver serves. */
+/* The OpenCL back end, internal: what its files share. Vendor headers come with opencl_api.h and from nowhere else.
+ * Calls of OpenCL 1.2 only, so that every driver serves. */
 #ifndef KERNWRIGHT_DEVICE_OPENCL_H
 #define KERNWRIGHT_DEVICE_OPENCL_H
 
-#ifndef CL_TARGET_OPENCL_VERSION
-#define CL_TARGET_OPENCL_VERSION 120
-#endif
-#ifdef __APPLE__
-#include <OpenCL/opencl.h>
-#else
-#include <CL/cl.h>
-#endif
-
 #include "base/hash.h"
 #include "device/device.h"
+#include "device/opencl_api.h"
 
 typedef struct opencl_checker opencl_checker;
 typedef struct opencl_cache opencl_cache; /* opencl_cache.h */
@@ -154,6 +146,9 @@ void opencl_binary_key(const device *d, const char *source, const char *options,
 opencl_program *opencl_binary_find(device *d, const char *key, const char *options, const char *const *kernels,
                                    size_t n_kernels, device_build_info *info);
 void opencl_binary_keep(device *d, const opencl_program *p);
+/* Counts of the program's binary, where that is text that can be read; else `known` is false. */
+void opencl_count_binary(const opencl_program *p, artefact *out);
+kw_code opencl_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
 
 /* ---- opencl_launch.c, opencl_time.c ---- */
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "device/device_key_query.h"
 #include "device/opencl_cache.h"
 
 #include <stdlib.h>
@@ -157,6 +158,15 @@ static bool take_facts(const opencl_cache_entry *e, opencl_program *p, device_bu
     return good;
 }
 
+/* ---- what it consists of ---- */
+
+static void count_text(const char *text, size_t length, artefact *out)
+{
+    memset(out, 0, sizeof *out);
+    if (length > 0 && artefact_is_ptx(text, length))
+        artefact_count_ptx(text, length, out);
+}
+
 /* ---- from the cache ---- */
 
 static cl_int create(const opencl *o, const opencl_cache_entry *e, const char *options, cl_program *out)
@@ -184,6 +194,7 @@ opencl_program *opencl_binary_find(device *d, const char *key, const char *optio
     bool good = create(o, &e, options, &p->program) == CL_SUCCESS &&
                 opencl_make_kernels(d, p, kernels, n_kernels, info, &ignored) == KW_OK && take_facts(&e, p, info);
     if (good) {
+        count_text(e.binary.data, e.binary.length, &info->artefact);
         strb_add_n(&info->log, e.log.data, e.log.length);
     } else {
         log_debug("the driver does not take back a program from the cache: it is compiled again");
@@ -216,6 +227,15 @@ static bool read_binary(const opencl_program *p, strb *out)
     return good;
 }
 
+void opencl_count_binary(const opencl_program *p, artefact *out)
+{
+    strb binary = STRB_INIT;
+    memset(out, 0, sizeof *out);
+    if (read_binary(p, &binary))
+        count_text(binary.data, binary.length, out);
+    strb_clear(&binary);
+}
+
 void opencl_binary_keep(device *d, const opencl_program *p)
 {
     opencl *o = opencl_of(d);
@@ -229,4 +249,21 @@ void opencl_binary_keep(device *d, const opencl_program *p)
         opencl_cache_store(o->cache, p->key, &e);
     }
     opencl_cache_entry_clear(&e);
+}
+
+/* ---- for headers ---- */
+
+kw_code opencl_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err)
+{
+    const opencl_program *program = p->handle;
+    char text[KW_KEY_IDENTITY_SIZE];
+    kw_key_query_identity(opencl_of(d)->id, text, sizeof text);
+    if (!text[0])
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: the driver does not say which one it is",
+                           d->info.spec);
+    if (!read_binary(program, binary))
+        return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED, "%s: the driver gives no binary of a program",
+                           d->info.spec);
+    strb_add(identity, text);
+    return KW_OK;
 }

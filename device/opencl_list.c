@@ -8,7 +8,6 @@
 #include "device/opencl_cache.h"
 #include "device/topology.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +115,32 @@ static void query_text(cl_device_id id, cl_device_info what, char *out, size_t s
     snprintf(out, size, "%.*s", (int)size - 1, text);
 }
 
+/* Of the extensions those that change what a kernel can be written with; images and the host's side do not. */
+static void query_extensions(cl_device_id id, char *out, size_t size)
+{
+    static const char *const wanted[] = {"cl_khr_fp16",        "cl_khr_fp64",
+                                         "cl_khr_subgroup",    "cl_khr_int64_",
+                                         "cl_khr_integer_dot", "cl_khr_extended_bit_ops",
+                                         "cl_khr_async_",      "cl_khr_extended_async_copies",
+                                         "cl_ext_float_atom",  "cl_nv_",
+                                         "cl_intel_subgroup",  "cl_intel_required_subgroup_size",
+                                         "cl_intel_split_work_group_barrier",
+                                         "cl_amd_",            "cl_qcom_",
+                                         "cl_arm_integer_dot"};
+    char all[KW_KEY_EXTENSIONS_SIZE], *rest = NULL;
+    size_t used = 0;
+    out[0] = '\0';
+    kw_key_query_text(id, CL_DEVICE_EXTENSIONS, all, sizeof all);
+    for (char *name = strtok_r(all, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        size_t length = strlen(name), i = 0, n = sizeof wanted / sizeof wanted[0];
+        while (i < n && strncmp(name, wanted[i], strlen(wanted[i])) != 0)
+            i++;
+        if (i == n || used + length + 2 > size)
+            continue;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "", name);
+    }
+}
+
 static void describe(cl_platform_id platform, cl_device_id id, unsigned p, unsigned i, device_info *out)
 {
     char name[256] = "";
@@ -132,6 +157,7 @@ static void describe(cl_platform_id platform, cl_device_id id, unsigned p, unsig
     kw_key_query(id, out->key, sizeof out->key, &limits);
     memcpy(&out->limits, &limits, sizeof limits);
     query_pci(id, out->pci, sizeof out->pci);
+    query_extensions(id, out->extensions, sizeof out->extensions);
     out->timer_resolution_ns = (int64_t)kw_key_query_size(id, CL_DEVICE_PROFILING_TIMER_RESOLUTION);
     out->builds_at_launch = kw_key_after(name, "portable computing language") != NULL;
     out->simulated = kw_key_after(name, "oclgrind") != NULL;
@@ -166,7 +192,7 @@ static void loader_name(char *out, size_t size)
 {
     void *(*find)(const char *) = NULL;
     cl_int (*ask)(cl_uint, size_t, void *, size_t *) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "clGetExtensionFunctionAddress");
+    void *symbol = opencl_symbol("clGetExtensionFunctionAddress");
     char version[64] = "", name[64] = "";
     snprintf(out, size, "of unknown version");
     memcpy(&find, &symbol, sizeof find);
@@ -232,6 +258,8 @@ static kw_code find_platforms(cl_platform_id *platforms, cl_uint *n, kw_error *e
     limit_pocl_threads();
     opencl_cache_set_drivers();
     *n = 0;
+    if (opencl_load(err) != KW_OK)
+        return KW_ENVIRONMENT;
     cl_int code = clGetPlatformIDs(MAX_PLATFORMS, platforms, n);
     if (code != CL_SUCCESS && code != -1001) /* CL_PLATFORM_NOT_FOUND_KHR: the loader's word for none */
         return kw_error_set(err, KW_ENVIRONMENT, "clGetPlatformIDs fails: %s, %d", opencl_error_name(code), code);

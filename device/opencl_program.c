@@ -240,8 +240,10 @@ static kw_code from_source(device *d, const char *source, const char *options, c
     if (code != CL_SUCCESS) {
         result = build_failed(d, code, strb_text(&text), source, info, err);
     } else {
-        if (o->verbose_builds)
+        if (o->verbose_builds) {
             opencl_parse_nvidia_log(strb_text(&info->log), &info->registers, &info->spill_bytes);
+            opencl_count_binary(p, &info->artefact);
+        }
         result = opencl_make_kernels(d, p, kernels, n_kernels, info, err);
     }
     strb_clear(&text);

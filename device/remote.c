@@ -448,6 +448,7 @@ const device_ops device_remote = {
     .view = make_view,
     .build = remote_build,
     .free_program = remote_free_program,
+    .program_binary = remote_program_binary,
     .check_args = remote_check_args,
     .run = remote_run,
     .time_events = remote_time_events,

@@ -65,6 +65,7 @@ kw_code remote_move(device *d, device_buffer *b, kw_error *err); /* into the run
 kw_code remote_build(device *d, const char *source, const char *options, const char *const *kernels, size_t n_kernels,
                      device_program *p, device_build_info *info, kw_error *err);
 void remote_free_program(device *d, device_program *p);
+kw_code remote_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err);
 kw_code remote_check_args(device *d, device_program *p, const device_launch *l, kw_error *err);
 kw_code remote_run(device *d, device_program *p, const device_launch *launches, size_t n, kw_error *err);
 kw_code remote_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,

@@ -69,6 +69,36 @@ void remote_free_program(device *d, device_program *p)
     free(rp);
 }
 
+static kw_code check_program(device *d, const device_program *p, kw_error *err)
+{
+    if (program_of(p)->generation == remote_of(d)->generation)
+        return KW_OK;
+    return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED,
+                       "the program went with a process that ran kernels and is no more");
+}
+
+kw_code remote_program_binary(device *d, device_program *p, strb *binary, strb *identity, kw_error *err)
+{
+    wire_reader in;
+    size_t n;
+    if (check_program(d, p, err) != KW_OK)
+        return KW_FAILED;
+    wire_u64(remote_request(d), program_of(p)->slot);
+    kw_code code = remote_ask(d, REMOTE_BINARY, &in, err);
+    if (code != KW_OK)
+        return code;
+    const char *bytes = wire_get_bytes(&in, &n);
+    char *text = wire_get_text(&in);
+    if (in.bad || n == 0 || !text[0]) {
+        code = kw_error_set(err, KW_FAILED, "the process that holds the program gave no binary");
+    } else {
+        strb_add_n(binary, bytes, n);
+        strb_add(identity, text);
+    }
+    free(text);
+    return code;
+}
+
 /* ---- launches ---- */
 
 /* Buffers that a launch names have to lie in the runner. Moving one is a request of its own, so it comes before the
@@ -85,14 +115,6 @@ static kw_code move_buffers(device *d, const device_launch *launches, size_t n, 
                 return code;
         }
     return KW_OK;
-}
-
-static kw_code check_program(device *d, const device_program *p, kw_error *err)
-{
-    if (program_of(p)->generation == remote_of(d)->generation)
-        return KW_OK;
-    return device_fail(d, DEVICE_FAULT_LAUNCH, err, KW_FAILED,
-                       "the program went with a process that ran kernels and is no more");
 }
 
 kw_code remote_check_args(device *d, device_program *p, const device_launch *l, kw_error *err)

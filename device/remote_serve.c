@@ -215,6 +215,22 @@ static kw_code do_build(server *s, kw_error *err)
     return code;
 }
 
+static kw_code do_binary(server *s, kw_error *err)
+{
+    device_program *p = get_program(s);
+    strb binary = STRB_INIT, identity = STRB_INIT;
+    kw_code code = p ? device_program_binary(s->device, p, &binary, &identity, err) : no_such(err, "program");
+    if (code == KW_OK && binary.length > REMOTE_MAX_ANSWER - 65536)
+        code = kw_error_set(err, KW_FAILED, "a binary of %zu bytes is too large", binary.length);
+    if (code == KW_OK) {
+        wire_bytes(&s->out, binary.data, binary.length);
+        wire_text(&s->out, strb_text(&identity));
+    }
+    strb_clear(&binary);
+    strb_clear(&identity);
+    return code;
+}
+
 static kw_code do_run(server *s, bool only_check, kw_error *err)
 {
     device_program *p = get_program(s);
@@ -327,6 +343,8 @@ static kw_code do_request(server *s, remote_op op, kw_error *err)
         return do_fill(s, err);
     case REMOTE_BUILD:
         return do_build(s, err);
+    case REMOTE_BINARY:
+        return do_binary(s, err);
     case REMOTE_CHECK_ARGS:
         return do_run(s, true, err);
     case REMOTE_RUN:

@@ -36,6 +36,7 @@ typedef enum remote_op {
     REMOTE_CHECK_ARGS,   /* slot of the program, launch */
     REMOTE_RUN,          /* slot of the program, n, launches */
     REMOTE_TIME_EVENTS,  /* slot of the program, n_launches, n_runs, sets -> ns */
+    REMOTE_BINARY,       /* slot of the program -> binary, identity */
     REMOTE_TIME_BATCH    /* slot of the program, n_launches, per_batch, n_batches, sets -> ns */
 } remote_op;
 

@@ -32,6 +32,7 @@ static void settle(elite *e, const offer *o, uint64_t ordinal)
     e->best.config = mem_strdup(o->config ? o->config : "{}");
     e->occupied = true;
     e->since = ordinal;
+    e->tries = 0;
 }
 
 archive_verdict archive_offer(archive *a, const offer *o, uint64_t ordinal, bool retimed)
@@ -61,6 +62,7 @@ void archive_retime(archive *a, int cell, double fitness)
 void archive_visit(archive *a, int cell)
 {
     a->cells[cell].visits++;
+    a->cells[cell].tries++;
 }
 
 const elite *archive_cell(const archive *a, int cell)

@@ -25,7 +25,8 @@ typedef struct elite {
     bool occupied;
     offer best;
     uint64_t since;  /* ordinal of the attempt that brought it */
-    uint64_t visits; /* how often it was a parent */
+    uint64_t visits; /* how often the cell's elites were parents */
+    uint64_t tries;  /* likewise, since this one is there */
 } elite;
 
 typedef struct archive archive;

@@ -7,11 +7,14 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Multiply-adds for each element loaded: 4 x 4 results in registers have 2, 8 x 8 have 4. */
 static const double REUSE = 1.2, HIGH_REUSE = 3;
+/* Multiply-adds of range reduction in an exact exponential, as NVIDIA's compiler expands it around ex2. */
+enum { EXP_FMA = 4 };
 
 /* What both ways of looking find. */
 typedef struct features {
@@ -43,17 +46,18 @@ static behaviour levels_of(const features *f, bool from_artefact, strb *why)
 behaviour behaviour_of_artefact(const artefact *a, size_t n_launches, strb *why)
 {
     /* What feeds the multiply-adds: local memory where tiles lie there, else global memory. */
+    const int64_t fma = a->fma > EXP_FMA * a->exponentials ? a->fma - EXP_FMA * a->exponentials : 0;
     double loads = (double)(a->shared_loads > 0 ? a->shared_loads : a->global_loads);
     features f = {.vectors = a->vector_accesses > 0,
                   .tiles = a->shared_loads > 0 && a->shared_stores + a->async_copies > 0,
                   .async = a->async_copies > 0,
                   .matrix = a->mma > 0,
-                  .fma = a->fma > 0,
+                  .fma = fma > 0,
                   .online = a->online,
                   .barriers = a->barriers > 0,
                   .shuffles = a->shuffles > 0,
                   .global_sync = a->atomics > 0 || n_launches > 1,
-                  .reuse = loads > 0 ? (double)a->fma / loads : 0};
+                  .reuse = loads > 0 ? (double)fma / loads : 0};
     return levels_of(&f, true, why);
 }
 
@@ -203,6 +207,26 @@ typedef struct assignment {
     bool adds, product, sum;
 } assignment;
 
+/* Behind the bracket that closes the one at p. */
+static const char *behind_group(const char *p, const char *end)
+{
+    int depth = 0;
+    for (; p < end; p++) {
+        depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+        if (depth == 0)
+            return p + 1;
+    }
+    return end;
+}
+
+/* "*(type *)(address)", "*(address)": arithmetic on addresses is none on elements. */
+static const char *behind_access(const char *p, const char *end)
+{
+    p = behind_group(p + 1, end);
+    const char *next = p + strspn(p, " \t\r\n");
+    return next < end && *next == '(' ? behind_group(next, end) : p;
+}
+
 static bool is_assignment(statement s, assignment *out)
 {
     /* Whole numbers and pointers, mostly for indices, and what is no assignment. */
@@ -222,6 +246,10 @@ static bool is_assignment(statement s, assignment *out)
         depth += *p == '[' ? 1 : *p == ']' ? -1 : 0;
         if (depth > 0)
             continue;
+        if (equals && *p == '*' && p[1] == '(') {
+            p = behind_access(p, s.end) - 1;
+            continue;
+        }
         if (!equals && *p == '=' && p[1] != '=' && p > s.start && !strchr("=!<>", p[-1])) {
             equals = p;
             out->adds = p[-1] == '+';
@@ -333,6 +361,42 @@ static bool is_online(const char *code)
     return false;
 }
 
+/* Is what was blanked at `at` a text? The nearest quote before it on its line is one that code_of left. */
+static bool in_text(const char *source, const char *code, size_t at)
+{
+    while (at > 0 && source[at] != '\n' && code[at] == ' ')
+        at--;
+    return code[at] == '"';
+}
+
+/* What inline assembler does, which code_of has blanked: its instructions are text. */
+static void add_assembler(const char *source, const char *code, features *f)
+{
+    static const struct {
+        const char *instruction;
+        size_t flag;
+    } known[] = {{"ld.global.v", offsetof(features, vectors)},   {"ld.global.nc.v", offsetof(features, vectors)},
+                 {"st.global.v", offsetof(features, vectors)},   {"cp.async", offsetof(features, async)},
+                 {"mma.", offsetof(features, matrix)},           {"shfl.", offsetof(features, shuffles)},
+                 {"redux.", offsetof(features, shuffles)},       {"vote.", offsetof(features, shuffles)},
+                 {"bar.", offsetof(features, barriers)},         {"barrier.", offsetof(features, barriers)},
+                 {"atom.", offsetof(features, global_sync)},     {"red.global", offsetof(features, global_sync)},
+                 {"fma.", offsetof(features, fma)}};
+    if (!has(code, "asm") && !has(code, "__asm__"))
+        return;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i].instruction);
+        for (const char *at = source; (at = strstr(at, known[i].instruction)); at += n) {
+            /* Within a text, not in a comment: the quotes are left, what is between them is blank. */
+            if (code[at - source] == ' ' && in_text(source, code, (size_t)(at - source)) &&
+                (at == source || !is_word(at[-1]))) {
+                memset((char *)f + known[i].flag, true, 1);
+                break;
+            }
+        }
+    }
+}
+
 behaviour behaviour_of_source(const char *source, size_t n_launches, strb *why)
 {
     static const char *const async[] = {"async_work_group", "prefetch", NULL},
@@ -352,6 +416,7 @@ behaviour behaviour_of_source(const char *source, size_t n_launches, strb *why)
                   .shuffles = has_any(code, groups),
                   .global_sync = has_any(code, atomics) || n_launches > 1,
                   .reuse = results > 0 ? sqrt((double)results) / 2 : 0.5};
+    add_assembler(source, code, &f);
     free(code);
     return levels_of(&f, false, why);
 }

@@ -11,6 +11,8 @@
 /* Operators' children wait for the device, not for a model: few are made ahead. */
 #define MOST_WAITING_OPERATORS 2
 #define WAIT_MS 200
+/* A reply that is just being written counts once it has not changed for a second. */
+#define SETTLE_MS 1200
 
 const candidate_kept *evolve_find(const evolution *e, const char *hash)
 {
@@ -42,7 +44,7 @@ static size_t count_in(const evolution *e, attempt_state state)
     return n;
 }
 
-static attempt *next_ready(evolution *e)
+static attempt *next_ready(const evolution *e)
 {
     for (size_t i = 0; i < e->n_attempts; i++) {
         if (e->attempts[i].state == ATTEMPT_READY)
@@ -68,13 +70,19 @@ static void report(evolution *e)
     e->o->on_progress(&p, e->o->cookie);
 }
 
+/* How many candidates may wait for the device while more are asked for. A run in batches asks once everything that came
+ * was tried: its next questions know of all of it. */
+static size_t most_waiting(const evolution *e)
+{
+    return e->o->leave_when_waiting ? 1 : e->o->operators > 0 ? MOST_WAITING_OPERATORS : 2 * e->o->in_flight;
+}
+
 /* More questions, as far as budget, flights and the queue allow. */
 static kw_code fill(evolution *e)
 {
     kw_code code = KW_OK;
     while (code == KW_OK && !e->closed && e->n_attempts < e->o->budget &&
-           count_in(e, ATTEMPT_ASKED) < e->o->in_flight &&
-           count_in(e, ATTEMPT_READY) < (e->o->operators > 0 ? MOST_WAITING_OPERATORS : 2 * e->o->in_flight)) {
+           count_in(e, ATTEMPT_ASKED) < e->o->in_flight && count_in(e, ATTEMPT_READY) < most_waiting(e)) {
         code = evolve_ask(e);
     }
     if (code == KW_OK && e->o->meta && !e->closed && e->meta_parent < 0 && e->n_attempts < e->o->budget &&
@@ -86,15 +94,15 @@ static kw_code fill(evolution *e)
 kw_code evolve_pump(evolution *e, int64_t timeout_ms)
 {
     llm_reply r;
-    kw_code code = fill(e);
+    kw_code code = e->o->leave_when_waiting ? KW_OK : fill(e);
     while (code == KW_OK && llm_poll(e->o->session, timeout_ms, &r)) {
         code = evolve_take(e, &r);
         llm_reply_clear(&r);
         timeout_ms = 0;
-        if (code == KW_OK)
+        if (code == KW_OK && !e->o->leave_when_waiting)
             code = fill(e);
     }
-    return code;
+    return code == KW_OK && e->o->leave_when_waiting ? fill(e) : code;
 }
 
 static void close_run(evolution *e, const char *why)
@@ -145,7 +153,7 @@ static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
     const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
-    if (strcmp(event, "end") == 0)
+    if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0)
         return journal_pass(e->o->journal, e->err);
     if (key && strcmp(event, "ask") == 0)
         return strncmp(key, "meta-", 5) == 0 ? evolve_ask_meta(e) : evolve_ask(e);
@@ -187,23 +195,48 @@ static kw_code follow(evolution *e)
     return code == KW_OK && !e->o->recorded_only ? ask_again(e) : code;
 }
 
+/* Prompts without a reply. */
+static size_t waiting_for(const evolution *e)
+{
+    return count_in(e, ATTEMPT_ASKED) + (e->meta_parent >= 0);
+}
+
+static kw_code leave(evolution *e, size_t waiting)
+{
+    json *j = json_new_object();
+    e->result->waiting = waiting;
+    json_set_string(j, "event", "leave");
+    json_set_int(j, "waiting", (int64_t)waiting);
+    return evolve_emit(e, j);
+}
+
+/* How long to look for replies: not while there is something to try. A run in batches waits once, for replies that are
+ * just being written, and never for those to questions that it has only now asked. */
+static int64_t patience_ms(const evolution *e, bool first)
+{
+    if (next_ready(e) != NULL || waiting_for(e) == 0)
+        return 0;
+    return !e->o->leave_when_waiting ? WAIT_MS : first ? SETTLE_MS : 0;
+}
+
 static kw_code live(evolution *e)
 {
-    for (;;) {
+    for (bool first = true;; first = false) {
         if (e->o->interrupted && e->o->interrupted(e->o->cookie))
             return kw_error_set(e->err, KW_INTERRUPTED, "interrupted; the run goes on when it is started again");
         if (is_good_enough(e))
             close_run(e, "the best is as good as was asked for");
-        attempt *ready = next_ready(e);
-        bool waiting = count_in(e, ATTEMPT_ASKED) > 0 || e->meta_parent >= 0;
-        kw_code code = evolve_pump(e, ready || !waiting ? 0 : WAIT_MS);
+        size_t answered = e->n_answered;
+        kw_code code = evolve_pump(e, patience_ms(e, first));
         if (code != KW_OK)
             return code;
-        ready = next_ready(e);
+        attempt *ready = next_ready(e);
         if (ready)
             code = evolve_try(e, ready);
         else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
             return KW_OK;
+        else if (e->o->leave_when_waiting && waiting_for(e) > 0 && e->n_answered == answered)
+            return leave(e, waiting_for(e));
         if (code != KW_OK)
             return code;
         report(e);
@@ -235,6 +268,7 @@ static void fill_result(evolution *e)
     const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
     r->steering = steer_report_of(e->steer);
     r->totals = llm_session_totals(e->o->session);
+    r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {
         r->best_fitness = best->best.fitness;
         r->best_text = mem_strdup(k->text);
@@ -242,16 +276,18 @@ static void fill_result(evolution *e)
         memcpy(r->best_hash, k->hash, sizeof r->best_hash);
     }
     r->archive = e->archive;
-    r->why = e->why ? e->why : mem_strdup("the budget of candidates is used");
+    strb why = STRB_INIT;
+    if (r->waiting > 0)
+        strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, e->o->folder ? e->o->folder : "no folder");
+    r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : "the budget of candidates is used");
+    free(e->why);
     e->why = NULL;
 }
 
 static void clear(evolution *e)
 {
-    for (size_t i = 0; i < e->n_attempts; i++) {
-        free(e->attempts[i].text);
-        free(e->attempts[i].prompt);
-    }
+    for (size_t i = 0; i < e->n_attempts; i++)
+        evolve_forget_texts(&e->attempts[i]);
     for (size_t i = 0; i < e->n_kept; i++) {
         free(e->kept[i].text);
         trial_result_clear(&e->kept[i].result);
@@ -268,7 +304,8 @@ static void clear(evolution *e)
 kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
 {
     evolution e = {.o = o, .result = out, .err = err, .meta_parent = -1};
-    steer_options s = {.archive = o->archive, .gradient = o->gradient, .targets = o->targets, .seed = o->seed};
+    steer_options s = {
+        .archive = o->archive, .gradient = o->gradient, .targets = o->targets, .seed = o->seed, .rules = o->steering};
     memset(out, 0, sizeof *out);
     e.archive = archive_new();
     e.steer = steer_new(&s);
@@ -280,7 +317,7 @@ kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
         code = follow(&e);
     if (code == KW_OK && !o->recorded_only)
         code = live(&e);
-    if (code == KW_OK && !o->recorded_only) {
+    if (code == KW_OK && !o->recorded_only && out->waiting == 0) {
         json *j = json_new_object();
         json_set_string(j, "event", "end");
         json_set_string(j, "why", e.why ? e.why : "the budget of candidates is used");

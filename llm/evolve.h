@@ -40,8 +40,10 @@ typedef struct evolve_options {
     void *trial_state;
     uint64_t budget; /* attempts asked for, seeds apart */
     size_t in_flight;
+    bool leave_when_waiting;               /* end with KW_OK once only replies are waited for; goes on when run again */
     int repairs;                           /* how often an error is sent back for one attempt */
     bool archive, gradient, targets, meta; /* --without */
+    int steering;                          /* rules of llm/steer.h; 0: the latest */
     double operators;                      /* share of attempts made by operators instead of the model, 0..1 */
     double stop_fitness;                   /* end when the best reaches it; 0: never */
     int64_t max_reply_tokens;
@@ -63,11 +65,14 @@ typedef struct evolve_result {
     char *best_config; /* Owned */
     archive *archive;  /* Owned */
     llm_totals totals;
-    char *why; /* why it ended. Owned */
+    size_t waiting; /* prompts without a reply that the run left behind (leave_when_waiting) */
+    bool abandoned; /* it ended since nobody was left to ask */
+    char *why;      /* why it ended. Owned */
 } evolve_result;
 void evolve_result_clear(evolve_result *r);
 
-/* KW_OK at the end of the budget (also when a limit of the session or the stop rule ended it: `why`). KW_INTERRUPTED
+/* KW_OK at the end of the budget (also when a limit of the session or the stop rule ended it: `why`), or
+ * when it was left (`waiting`). KW_INTERRUPTED
  * with everything kept; KW_FAILED when a followed journal differs; KW_ENVIRONMENT when device or disk fail. The
  * result is filled in all cases. */
 kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err);

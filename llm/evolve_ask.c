@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is left of a prompt that was too long, and how often it is made shorter. */
+static const double SHRINK = 0.6;
+enum { MOST_SHRINKS = 3 };
+
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text)
 {
     if (e->following)
@@ -44,9 +48,13 @@ static const candidate_kept *kept_of_cell(const evolution *e, int cell)
     return cell >= 0 ? evolve_find(e, archive_cell(e->archive, cell)->best.template_hash) : NULL;
 }
 
-static prompt_candidate shown(const candidate_kept *k, int cell)
+static prompt_candidate shown(const evolution *e, int cell)
 {
-    return k ? (prompt_candidate){k->text, &k->result, cell} : (prompt_candidate){NULL, NULL, -1};
+    const candidate_kept *k = kept_of_cell(e, cell);
+    if (!k)
+        return (prompt_candidate){.text = NULL, .cell = -1};
+    return (prompt_candidate){
+        .text = k->text, .outcome = &k->result, .cell = cell, .config = archive_cell(e->archive, cell)->best.config};
 }
 
 /* Everything that a prompt may show for this attempt. */
@@ -54,12 +62,13 @@ static prompt_context context_of(const evolution *e, const attempt *a)
 {
     prompt_context c = e->o->prompt;
     const elite *best = archive_best(e->archive);
+    c.bytes_per_token = e->o->session ? llm_bytes_per_token(e->o->session) : 0;
+    c.max_bytes = e->prompt_bytes;
     c.choice = &a->choice;
-    c.parent = shown(kept_of_cell(e, a->choice.parent_cell), a->choice.parent_cell);
+    c.parent = shown(e, a->choice.parent_cell);
     for (size_t i = 0; i < sizeof c.inspirations / sizeof *c.inspirations; i++)
-        c.inspirations[i] = shown(kept_of_cell(e, a->choice.inspirations[i]), a->choice.inspirations[i]);
-    c.best =
-        best ? shown(evolve_find(e, best->best.template_hash), behaviour_cell(&best->best.where)) : shown(NULL, -1);
+        c.inspirations[i] = shown(e, a->choice.inspirations[i]);
+    c.best = shown(e, best ? behaviour_cell(&best->best.where) : -1);
     c.sections = meta_sections(e->meta, a->meta);
     return c;
 }
@@ -96,10 +105,22 @@ static kw_code make_child(evolution *e, attempt *a, const candidate_kept *parent
     return code;
 }
 
+static char *text_to_generate(const evolution *e, const attempt *a)
+{
+    strb text = STRB_INIT, left_out = STRB_INIT;
+    prompt_context c = context_of(e, a);
+    prompt_generate(&c, &text, &left_out);
+    if (left_out.length > 0)
+        log_debug("%s: %s", a->key, strb_text(&left_out));
+    strb_clear(&left_out);
+    return strb_take(&text);
+}
+
 kw_code evolve_ask(evolution *e)
 {
     attempt *a = new_attempt(e);
     a->choice = steer_choose(e->steer, e->archive, a->ordinal);
+    steer_out(e->steer, &a->choice, a->ordinal);
     a->meta = e->o->meta ? meta_choose(e->meta, a->ordinal) : 0;
     a->by_operator = counter_rng_unit(e->o->seed + 4, a->ordinal, 0) < e->o->operators;
     (void)snprintf(a->key, sizeof a->key, "%s-%06llu", a->by_operator ? "operator" : "generate",
@@ -114,14 +135,8 @@ kw_code evolve_ask(evolution *e)
     if (a->by_operator)
         return make_child(e, a, parent);
 
-    strb text = STRB_INIT, left_out = STRB_INIT;
-    prompt_context c = context_of(e, a);
-    prompt_generate(&c, &text, &left_out);
-    if (left_out.length > 0)
-        log_debug("%s: %s", a->key, strb_text(&left_out));
-    a->prompt = strb_take(&text);
+    a->prompt = text_to_generate(e, a);
     a->state = ATTEMPT_ASKED;
-    strb_clear(&left_out);
     /* First the event, then the question: a run that is killed between the two asks it again. */
     kw_code code = emit_ask(e, a, "generate");
     if (code == KW_OK && evolve_submit(e, a->key, "generate", a->prompt) == KW_FAILED && e->closed)
@@ -129,18 +144,55 @@ kw_code evolve_ask(evolution *e)
     return code;
 }
 
-kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem)
+static char *text_for_repair(const evolution *e, const attempt *a)
 {
     strb question = STRB_INIT;
     prompt_context c = context_of(e, a);
+    prompt_repair(&c, a->repair_text, a->repair_problem, &question, NULL);
+    return strb_take(&question);
+}
+
+kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem)
+{
     a->repairs++;
+    free(a->repair_text);
+    free(a->repair_problem);
+    a->repair_text = mem_strdup(text);
+    a->repair_problem = mem_strdup(problem);
     (void)snprintf(a->key, sizeof a->key, "generate-%06llu-r%d", (unsigned long long)a->ordinal, a->repairs);
-    prompt_repair(&c, text, problem, &question, NULL);
     free(a->prompt);
-    a->prompt = strb_take(&question);
+    a->prompt = text_for_repair(e, a);
     a->state = ATTEMPT_ASKED;
     kw_code code = emit_ask(e, a, "repair");
     if (code == KW_OK && evolve_submit(e, a->key, "repair", a->prompt) == KW_FAILED && e->closed)
+        return evolve_finish(e, a, "not_asked", NULL, e->why);
+    return code;
+}
+
+kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked)
+{
+    const size_t length = strlen(a->prompt);
+    const bool repair = a->repair_text != NULL;
+    *asked = false;
+    if (a->shrinks == MOST_SHRINKS || e->closed)
+        return KW_OK;
+    size_t room = (size_t)((double)length * SHRINK);
+    e->prompt_bytes = e->prompt_bytes == 0 || room < e->prompt_bytes ? room : e->prompt_bytes;
+    char *shorter = repair ? text_for_repair(e, a) : text_to_generate(e, a);
+    if (strlen(shorter) >= length) {
+        free(shorter);
+        return KW_OK;
+    }
+    a->shrinks++;
+    char *end = strstr(a->key, "-s");
+    size_t used = end ? (size_t)(end - a->key) : strlen(a->key);
+    (void)snprintf(a->key + used, sizeof a->key - used, "-s%d", a->shrinks);
+    log_warn("%s: the prompt is too long for the server: %zu bytes, now %zu", a->key, length, strlen(shorter));
+    free(a->prompt);
+    a->prompt = shorter;
+    *asked = true;
+    kw_code code = emit_ask(e, a, "shorter");
+    if (code == KW_OK && evolve_submit(e, a->key, repair ? "repair" : "generate", a->prompt) == KW_FAILED && e->closed)
         return evolve_finish(e, a, "not_asked", NULL, e->why);
     return code;
 }

@@ -29,7 +29,9 @@ typedef struct attempt {
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
+    int shrinks;  /* how often the prompt was too long for the server */
     char *prompt; /* while ASKED: sent again by a run that goes on */
+    char *repair_text, *repair_problem; /* while a repair is asked for: what its prompt was made of */
     char *text;   /* while READY */
 } attempt;
 
@@ -45,8 +47,10 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    bool following;     /* what is asked now was asked before: evolve.c asks again what has no answer */
-    bool closed; /* no more questions: budget or session */
+    size_t n_answered; /* replies taken in this process */
+    size_t prompt_bytes; /* a prompt longer than this was too long for a server; 0: none was */
+    bool following;    /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool closed;       /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;
@@ -66,6 +70,9 @@ kw_code evolve_pump(evolution *e, int64_t timeout_ms);
 kw_code evolve_ask(evolution *e); /* the next attempt: a question to a model, or an operator's child */
 kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem);
 kw_code evolve_ask_meta(evolution *e); /* for better sections */
+/* The attempt's question once more, shorter: the server said that it is too long. *asked false: it gets no shorter, or
+ * was tried often enough. */
+kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked);
 /* Gives a question to the session; nothing while a journal is followed. A session that takes no more closes the run. */
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
 
@@ -73,6 +80,7 @@ kw_code evolve_submit(evolution *e, const char *key, const char *kind, const cha
 kw_code evolve_take(evolution *e, const llm_reply *r);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);
+void evolve_forget_texts(attempt *a);
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
 
 /* evolve_try.c: trials. */

@@ -14,6 +14,8 @@ static json *shape_to_json(const trial_shape *s)
     const double all[] = {s->best_ns, s->lo_ns, s->hi_ns, s->base_ns, s->limit_ns};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_append(j, json_new_number(all[i])); /* NaN: null */
+    if (s->config)
+        json_append(j, json_new_string(s->config));
     return j;
 }
 
@@ -50,6 +52,7 @@ json *trial_to_json(const trial_result *r)
     }
     json_set(j, "offers", offers);
     json_set_string(j, "importance", r->importance);
+    json_set_string(j, "artefact", r->artefact);
     json_set_string(j, "detail", r->detail);
     return j;
 }
@@ -112,9 +115,12 @@ kw_code trial_from_json(const json *j, size_t n_shapes, trial_result *out, kw_er
     out->shapes = mem_calloc(n_shapes + 1, sizeof *out->shapes);
     size_t i = 0;
     for (const json *s = json_first(shapes); s; s = json_next(s), i++)
-        out->shapes[i] =
-            (trial_shape){number_or_nan(json_at(s, 0)), number_or_nan(json_at(s, 1)), number_or_nan(json_at(s, 2)),
-                          number_or_nan(json_at(s, 3)), number_or_nan(json_at(s, 4))};
+        out->shapes[i] = (trial_shape){.best_ns = number_or_nan(json_at(s, 0)),
+                                       .lo_ns = number_or_nan(json_at(s, 1)),
+                                       .hi_ns = number_or_nan(json_at(s, 2)),
+                                       .base_ns = number_or_nan(json_at(s, 3)),
+                                       .limit_ns = number_or_nan(json_at(s, 4)),
+                                       .config = copy_or_null(json_at(s, 5))};
     out->offers = mem_calloc(json_count(offers) + 1, sizeof *out->offers);
     for (const json *o = json_first(offers); o; o = json_next(o)) {
         if (!read_offer(o, hash, &out->offers[out->n_offers])) {
@@ -124,6 +130,7 @@ kw_code trial_from_json(const json *j, size_t n_shapes, trial_result *out, kw_er
         out->n_offers++;
     }
     out->importance = copy_or_null(json_get(j, "importance"));
+    out->artefact = copy_or_null(json_get(j, "artefact"));
     out->detail = copy_or_null(json_get(j, "detail"));
     return KW_OK;
 }

@@ -85,9 +85,17 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
     return code;
 }
 
+/* docs/providers.md: how such a failure is told. */
+static bool is_overflow(const llm_reply *r)
+{
+    static const char says[] = "context overflow";
+    return r->status == LLM_FAILED && r->detail && strncmp(r->detail, says, strlen(says)) == 0;
+}
+
 kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
+    e->n_answered++;
     json_set_string(j, "status", llm_status_name(r->status));
     if (r->status > LLM_CUT)
         json_set_string(j, "detail", r->detail);
@@ -99,6 +107,12 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     attempt *a = attempt_of(e, r->key);
     if (!a)
         return KW_OK; /* nobody waits for it */
+    if (is_overflow(r)) {
+        bool asked;
+        code = evolve_ask_shorter(e, a, &asked);
+        if (code != KW_OK || asked)
+            return code;
+    }
     free(a->prompt);
     a->prompt = NULL;
     if (r->status > LLM_CUT || !r->text)
@@ -161,6 +175,15 @@ static void count(evolution *e, const attempt *a, const char *outcome_text, cons
     n->better_than_parent += r->outcome == OUTCOME_OK && r->fitness > a->parent_fitness;
 }
 
+void evolve_forget_texts(attempt *a)
+{
+    free(a->text);
+    free(a->prompt);
+    free(a->repair_text);
+    free(a->repair_problem);
+    a->text = a->prompt = a->repair_text = a->repair_problem = NULL;
+}
+
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const trial_result *r, const char *detail)
 {
     double fitness = r ? r->fitness : 0;
@@ -178,10 +201,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
             meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0,
                        detail && *detail ? detail : outcome_text);
     }
+    steer_done(e->steer, a->ordinal);
     count(e, a, outcome_text, r);
-    free(a->text);
-    free(a->prompt);
-    a->text = a->prompt = NULL;
+    evolve_forget_texts(a);
     a->state = ATTEMPT_DONE;
     strb_reset(&e->last);
     strb_printf(&e->last, "%s: %s", a->key, outcome_text);

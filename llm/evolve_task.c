@@ -30,6 +30,7 @@ typedef struct opened {
     char **seeds;
     size_t n_seeds, seeds_capacity;
     char *reference, *format, *run_info;
+    int steering; /* rules: of the journal that is followed, or the latest */
     evolve_options run;
 } opened;
 
@@ -127,6 +128,17 @@ static void find_seeds(opened *p)
     }
 }
 
+static kw_code choose_rules(opened *p, kw_error *err)
+{
+    const json *first = journal_next(p->journal), *said = json_get(json_get(first, "info"), "steering");
+    int64_t rules = first ? 1 : STEER_RULES;
+    if (said && (!json_int(said, &rules) || rules < 1 || rules > STEER_RULES))
+        return kw_error_set(err, KW_BAD_INPUT, "%s: its journal was steered by the rules of another version",
+                            p->folder);
+    p->steering = (int)rules;
+    return KW_OK;
+}
+
 static void describe_run(opened *p)
 {
     const evolve_task_options *o = p->o;
@@ -147,6 +159,8 @@ static void describe_run(opened *p)
     json_set_bool(j, "meta", o->meta);
     json_set_number(j, "operators", o->operators);
     json_set_int(j, "repairs", o->repairs < 0 ? 1 : o->repairs);
+    if (p->steering > 1)
+        json_set_int(j, "steering", p->steering);
     json_print(j, &text);
     p->run_info = strb_take(&text);
     json_free(j);
@@ -218,7 +232,8 @@ static kw_code open_device(opened *p, kw_error *err)
                             .fallback = o->fallback,
                             .probe = p->has_probe ? &p->probe.figures : NULL,
                             .cold = o->cold,
-                            .seed = o->seed};
+                            .seed = o->seed,
+                            .rungs = {o->rungs[0], o->rungs[1], o->rungs[2]}};
     p->trial = trial_live_new(&t);
     return KW_OK;
 }
@@ -243,7 +258,7 @@ static uint64_t recorded_attempts(const char *folder)
     if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r");
+        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r") && !strstr(names[i], "-s");
         free(names[i]);
     }
     free(names);
@@ -291,11 +306,13 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .trial_state = p->trial,
                               .budget = o->budget ? o->budget : USUAL_BUDGET,
                               .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
+                              .leave_when_waiting = o->leave_when_waiting,
                               .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
                               .archive = o->archive,
                               .gradient = o->gradient,
                               .targets = o->targets,
                               .meta = o->meta,
+                              .steering = p->steering,
                               .operators = o->operators,
                               .stop_fitness = o->stop_fitness,
                               .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
@@ -321,8 +338,14 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
     kw_code code = KW_OK;
     if (o.recorded && !p.folder)
         code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded needs --llm replay:DIR");
+    if (o.leave_when_waiting && (strncmp(o.llm, "folder:", 7) != 0 || strchr(o.llm, ',')))
+        code =
+            kw_error_set(err, KW_BAD_INPUT,
+                         "--leave-when-waiting needs --llm folder:DIR alone: others answer only while the run waits");
     if (code == KW_OK)
         code = open_journal(&p, err);
+    if (code == KW_OK)
+        code = choose_rules(&p, err);
     if (code == KW_OK && o.recorded)
         code = options_of_record(&p, &shapes, &n_shapes, &o, err);
     if (code == KW_OK)

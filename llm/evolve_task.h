@@ -20,9 +20,11 @@ typedef struct evolve_task_options {
     provider_options provider;
     int64_t max_tokens_total, max_prompt_tokens, max_reply_tokens;
     double max_cost;
-    uint64_t budget;  /* 0: 24; replay: as many as were recorded */
-    size_t in_flight; /* 0: 4 */
-    int64_t repairs;  /* -1: 1 */
+    uint64_t budget;         /* 0: 24; replay: as many as were recorded */
+    size_t in_flight;        /* 0: 4 */
+    bool leave_when_waiting; /* only with folder: alone */
+    uint64_t rungs[3];       /* configurations a shape; 0: the trials' own */
+    int64_t repairs;         /* -1: 1 */
     bool archive, gradient, targets, meta;
     double operators, stop_fitness;
     uint64_t seed;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 struct journal {
@@ -36,6 +37,19 @@ static kw_code read_lines(journal *j, const char *text, size_t length, size_t *u
     return KW_OK;
 }
 
+/* Locked for as long as it is open: two runs that write one journal would each follow half of it. A lock of the kernel
+ * goes with its process, however that ends. Where the disk has no locks, there is none. */
+static kw_code open_to_write(journal *j, kw_error *err)
+{
+    j->file = fopen(j->path, "ae");
+    if (!j->file)
+        return kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", j->path, strerror(errno));
+    if (flock(fileno(j->file), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return kw_error_set(err, KW_FAILED, "%s: another run is writing it; give this one a folder of its own",
+                            j->path);
+    return KW_OK;
+}
+
 kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *err)
 {
     journal *j = mem_calloc(1, sizeof *j);
@@ -43,18 +57,15 @@ kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *
     size_t used = 0;
     kw_code code = KW_OK;
     j->path = path ? mem_strdup(path) : NULL;
-    if (path && (read_only || fs_is_file(path)))
+    if (path && !read_only)
+        code = open_to_write(j, err);
+    if (code == KW_OK && path && (read_only || fs_is_file(path)))
         code = fs_read(path, (size_t)1 << 30, &text, err);
     if (code == KW_OK)
         code = read_lines(j, strb_text(&text), text.length, &used, err);
-    if (code == KW_OK && path && !read_only) {
-        if (used < text.length && truncate(path, (off_t)used) != 0)
-            code = kw_error_set(err, KW_ENVIRONMENT, "%s: its incomplete last line cannot be dropped: %s", path,
-                                strerror(errno));
-        j->file = code == KW_OK ? fopen(path, "a") : NULL;
-        if (code == KW_OK && !j->file)
-            code = kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", path, strerror(errno));
-    }
+    if (code == KW_OK && j->file && used < text.length && truncate(path, (off_t)used) != 0)
+        code = kw_error_set(err, KW_ENVIRONMENT, "%s: its incomplete last line cannot be dropped: %s", path,
+                            strerror(errno));
     strb_clear(&text);
     if (code != KW_OK) {
         journal_close(j);

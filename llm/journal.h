@@ -17,7 +17,8 @@
 typedef struct journal journal;
 
 /* path NULL: nothing is written. read_only: the file must be there and stays as it is; following only. An incomplete
- * last line (a killed run) is dropped. KW_BAD_INPUT names the first line that is no JSON object with an "event". */
+ * last line (a killed run) is dropped. KW_BAD_INPUT names the first line that is no JSON object with an "event";
+ * KW_FAILED: another process has it open to write. */
 kw_code journal_open(const char *path, bool read_only, journal **out, kw_error *err);
 void journal_close(journal *j); /* NULL is fine */
 

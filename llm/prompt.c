@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double BYTES_PER_TOKEN = 3;
 /* A part that is cut keeps at least this much; less would only confuse. */
 #define LEAST_KEPT 400
 
@@ -50,9 +49,9 @@ static void add_cut(const char *text, size_t room, strb *out)
     strb_add(out, rest);
 }
 
-void prompt_print(const prompt *p, int64_t tokens, strb *out, strb *left_out)
+void prompt_print(const prompt *p, size_t room, strb *out, strb *left_out)
 {
-    size_t room = (size_t)((double)tokens * BYTES_PER_TOKEN), total = 0, kept[PROMPT_MAX_PARTS] = {0};
+    size_t total = 0, kept[PROMPT_MAX_PARTS] = {0};
     for (size_t i = 0; i < p->n; i++) {
         kept[i] = size_of(&p->parts[i]);
         total += kept[i];

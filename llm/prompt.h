@@ -35,9 +35,9 @@ typedef struct prompt {
 
 /* Takes over `text` (NULL or "": no part). */
 void prompt_add(prompt *p, const char *title, char *text, int importance, bool shorten);
-/* Bytes for `tokens` by the estimate of bytes per token (3.0 for code; learnt per model later). Appends to `out`; a
- * line for each part that was cut or left out to `left_out` (may be NULL). */
-void prompt_print(const prompt *p, int64_t tokens, strb *out, strb *left_out);
+/* Within `room` bytes, as far as the parts that must be there allow. Appends to `out`; a line for each part that was
+ * cut or left out to `left_out` (may be NULL). */
+void prompt_print(const prompt *p, size_t room, strb *out, strb *left_out);
 void prompt_clear(prompt *p);
 
 /* ---- what goes in ---- */
@@ -47,6 +47,7 @@ typedef struct prompt_candidate {
     const char *text;            /* of the template */
     const trial_result *outcome; /* NULL: not tried */
     int cell;                    /* -1: none */
+    const char *config;          /* that made it of this kind; NULL: not known */
 } prompt_candidate;
 
 /* Sections that meta-prompts evolve; any may be "". */
@@ -69,7 +70,9 @@ typedef struct prompt_context {
     prompt_candidate best; /* text NULL, or the same as the parent's: left out */
     const steer_choice *choice;
     prompt_sections sections;
-    int64_t max_tokens; /* of the prompt */
+    int64_t max_tokens;     /* of the prompt */
+    double bytes_per_token; /* of the models that are asked, as far as it was learnt; 0: 3, which is short for code */
+    size_t max_bytes;       /* what a server has taken so far; 0: no limit but that of tokens */
 } prompt_context;
 
 extern const char prompt_system[];

@@ -1,8 +1,8 @@
-/* What a prompt says. */
+/* What a prompt says of candidates, and what it asks for. */
 #include "llm/prompt.h"
 
 #include "base/mem.h"
-#include "codegen/limits.h"
+#include "llm/prompt_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,68 +13,6 @@ const char prompt_system[] =
     "a "
     "reference on many shapes and distributions of inputs, and searches your parameters for the fastest configuration. "
     "You answer with one template.";
-
-/* ---- the task ---- */
-
-static char *task_text(const prompt_context *c)
-{
-    strb s = STRB_INIT, types = STRB_INIT, shape = STRB_INIT;
-    const task *t = c->task;
-    task_types_print(t, c->types, &types);
-    strb_printf(&s, "Task `%s`: %s\n\nElement types: %s.\n\n", t->name, t->doc ? t->doc : "", strb_text(&types));
-    strb_add(&s, "task.json, which names dims, tensors and scalars:\n\n```json\n");
-    if (t->source)
-        json_print_pretty(t->source, &s);
-    strb_add(&s, "\n```\n\nShapes that count, each as important as the next:\n\n");
-    for (size_t i = 0; i < c->n_shapes; i++) {
-        strb_reset(&shape);
-        task_shape_print(t, &c->shapes[i], &shape);
-        strb_printf(&s, "- %s", strb_text(&shape));
-        double flops = task_flops(t, c->types, &c->shapes[i]), bytes = task_bytes(t, c->types, &c->shapes[i]);
-        if (isfinite(flops) && isfinite(bytes) && bytes > 0)
-            strb_printf(&s, " (%.4g flop, %.4g bytes, %.3g flop per byte)", flops, bytes, flops / bytes);
-        strb_add_char(&s, '\n');
-    }
-    strb_add(
-        &s,
-        "\nThe template must be right for every shape that its `requires` admit, not for these only: it is verified on "
-        "small and odd shapes too.\n");
-    strb_clear(&types);
-    strb_clear(&shape);
-    return strb_take(&s);
-}
-
-/* ---- the device ---- */
-
-static void add_figure(strb *s, const char *what, double figure, double unit, const char *name)
-{
-    if (figure > 0)
-        strb_printf(s, "- %s: %.4g %s\n", what, figure / unit, name);
-}
-
-static char *device_text(const prompt_context *c)
-{
-    strb s = STRB_INIT;
-    const device_limits *l = c->device ? &c->device->limits : NULL;
-    if (!l)
-        return NULL;
-    strb_printf(&s, "- name: %s\n", c->device_name ? c->device_name : c->device->name);
-    strb_printf(&s,
-                "- compute units: %lld\n- work-group size: at most %lld\n- local memory: %lld bytes for a work-group\n",
-                (long long)l->compute_units, (long long)l->max_work_group_size, (long long)l->local_mem_bytes);
-    if (c->probe) {
-        const probe_figures *f = c->probe;
-        strb_add(&s, "\nMeasured on this very device by kernels like yours:\n\n");
-        add_figure(&s, "copy (bytes read and written)", f->copy, 1e9, "GB/s");
-        add_figure(&s, "read", f->read, 1e9, "GB/s");
-        add_figure(&s, "copy within the cache", f->cache_copy, 1e9, "GB/s");
-        add_figure(&s, "local memory", f->local_read, 1e9, "GB/s");
-        add_figure(&s, "f32 multiply-adds", f->fma_f32, 1e9, "GFLOP/s");
-        add_figure(&s, "f16 multiply-adds", f->fma_f16, 1e9, "GFLOP/s");
-        add_figure(&s, "an empty kernel", f->launch_event_ns, 1e3, "us");
-    }
-    return strb_take(&s);
-}
 
 /* ---- candidates and their outcomes ---- */
 
@@ -96,14 +34,21 @@ void prompt_outcome(const task *t, const task_shape *shapes, const trial_result 
             continue;
         }
         strb_printf(out, "- %s: %.4g us", strb_text(&shape), s->best_ns / 1e3);
+        if (s->config)
+            strb_printf(out, " with %s", s->config);
         if (isfinite(s->base_ns))
             strb_printf(out, ", %.3g times as fast as the plain kernel", s->base_ns / s->best_ns);
         if (isfinite(s->limit_ns))
             strb_printf(out, ", %.3g%% of the device's limit", 100 * s->limit_ns / s->best_ns);
         strb_add_char(out, '\n');
     }
+    if (r->artefact && *r->artefact)
+        strb_printf(out, "\nWhat the compiler made of the best configuration of the first shape: %s.\n", r->artefact);
     if (r->importance && *r->importance)
-        strb_printf(out, "\nWhich parameters mattered:\n\n%s", r->importance);
+        strb_printf(out,
+                    "\nWhich parameters seem to matter (the best time with each value, over the best of all; those "
+                    "that made no difference are left out; few configurations were measured):\n\n%s",
+                    r->importance);
     if (r->detail && *r->detail)
         strb_printf(out, "\nSome configurations failed, for example:\n\n```\n%s\n```\n", r->detail);
     strb_clear(&shape);
@@ -117,7 +62,8 @@ static char *candidate_text(const prompt_context *c, const prompt_candidate *k)
     strb_printf(&s, "```c\n%s%s```\n", k->text, k->text[0] && k->text[strlen(k->text) - 1] == '\n' ? "" : "\n");
     if (k->cell >= 0) {
         behaviour b = behaviour_of_cell(k->cell);
-        strb_printf(&s, "\nIts kind: memory %d, compute %d, parallelism %d.\n", b.level[0], b.level[1], b.level[2]);
+        strb_printf(&s, "\nIts kind%s%s: memory %d, compute %d, parallelism %d.\n", k->config ? " with " : "",
+                    k->config ? k->config : "", b.level[0], b.level[1], b.level[2]);
     }
     if (k->outcome) {
         strb_add_char(&s, '\n');
@@ -173,17 +119,28 @@ void prompt_target(const steer_choice *c, strb *out)
 
 /* ---- fixed texts ---- */
 
+/* What the levels of a kind are: those of techniques, in a line each. */
+static const char levels[] =
+    "Kinds of kernels, levels 0 to 3. Memory: scalar accesses; vector accesses; tiles in local memory; tiles with "
+    "asynchronous copies, or with vector accesses and reuse in registers. Compute: plain operations; multiply-adds or "
+    "vectors; reuse in registers or one-pass (online) forms; large register tiles or matrix units. Parallelism: "
+    "independent work-items; barriers in a work-group; sub-group (warp) operations; several launches or atomics.\n\n";
+
 static const char rules[] =
     "- Answer with one complete template in one fenced code block; or, for a small change, with edits of the "
-    "parent:\n\n"
+    "parent, whose lines must stand in it exactly so, once:\n\n"
     "      <<<<<<< SEARCH\n      lines of the parent\n      =======\n      lines instead\n      >>>>>>> REPLACE\n\n"
-    "- Keep the front matter strict JSON; `task`, tensor, dim and scalar names are those of the task.\n"
-    "- Give every choice that may depend on shape or device a parameter with several values, and constraints for the "
-    "combinations that cannot work: the tuner will search them. Prefer many values over a guess.\n"
+    "- Keep the front matter strict JSON; `task`, tensor, dim and scalar names are those of the task. Kernel arguments "
+    "come in the order of `args`: tensors as `__global` pointers (`const` for inputs), dims as `int`, scalars in their "
+    "type.\n"
+    "- Leave out `fallback`: there is one already.\n"
+    "- Give every choice that may depend on shape or device a parameter, with the values that may win and constraints "
+    "for the combinations that cannot work. The tuner first tries about four configurations a shape, the default "
+    "among them, then a dozen, then some thirty of what looks good: choose defaults that are near the best for the "
+    "shapes above, and leave out values that nobody would want.\n"
     "- Name in `requires` what the kernel needs of a shape; better, handle tails so that nothing is needed.\n"
-    "- OpenCL C 1.2. No printf, no global state, no assumption about what memory holds before the launch. Results must "
-    "be the "
-    "same in every run, bit for bit: no floating-point atomics.\n"
+    "- No printf, no global state, no assumption about what memory holds before the launch. Results must be the same "
+    "in every run, bit for bit: no floating-point atomics.\n"
     "- Accumulate in the type ACC. Do not lower the precision.\n";
 
 static char *copy_of(const char *text)
@@ -200,12 +157,19 @@ static char *fenced(const char *text, const char *info)
     return strb_take(&s);
 }
 
+static size_t room_of(const prompt_context *c)
+{
+    const double each = c->bytes_per_token > 0 ? c->bytes_per_token : 3;
+    const size_t room = (size_t)((double)c->max_tokens * each);
+    return c->max_bytes > 0 && c->max_bytes < room ? c->max_bytes : room;
+}
+
 static void add_common(const prompt_context *c, prompt *p)
 {
-    prompt_add(p, "The task", task_text(c), 0, false);
+    prompt_add(p, "The task", prompt_task_text(c), 0, false);
     prompt_add(p, "Its reference", fenced(c->reference_text, "c"), 5, true);
-    prompt_add(p, "The device", device_text(c), 2, false);
-    prompt_add(p, "The template format", copy_of(c->format_text), 1, true);
+    prompt_add(p, "The device", prompt_device_text(c), 2, false);
+    prompt_add(p, "The template format", prompt_format_text(c), 1, true);
 }
 
 void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
@@ -228,10 +192,12 @@ void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
     prompt_add(&p, "What tends to go wrong", copy_of(c->sections.pitfalls), 4, false);
     if (c->choice)
         prompt_target(c->choice, &target);
+    if (target.length > 0)
+        strb_printf(&target, "\n%s", levels);
     prompt_add(&p, "What to try now", copy_of(strb_text(&target)), 0, false);
     prompt_add(&p, "Before you write", copy_of(c->sections.analysis), 4, false);
     prompt_add(&p, "Rules", mem_strdup(rules), 0, false);
-    prompt_print(&p, c->max_tokens, out, left_out);
+    prompt_print(&p, room_of(c), out, left_out);
     prompt_clear(&p);
     strb_clear(&target);
 }
@@ -248,6 +214,6 @@ void prompt_repair(const prompt_context *c, const char *text, const char *proble
     prompt_add(&p, "What you wrote", fenced(text, "c"), 0, true);
     prompt_add(&p, "What went wrong", strb_take(&error), 0, true);
     prompt_add(&p, "Rules", mem_strdup(rules), 0, false);
-    prompt_print(&p, c->max_tokens, out, left_out);
+    prompt_print(&p, room_of(c), out, left_out);
     prompt_clear(&p);
 }

@@ -181,6 +181,8 @@ static bool poll_folder(void *state, int64_t timeout_ms, llm_reply *out)
 static void close_folder(void *state)
 {
     folder *f = state;
+    if (!f->replay)
+        warn_of_strangers(f);
     for (size_t i = 0; i < f->n_warned; i++)
         free(f->warned[i]);
     free(f->warned);

@@ -323,6 +323,15 @@ bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out)
     return false;
 }
 
+bool llm_nobody_left(const llm_session *s)
+{
+    for (size_t i = 0; i < s->n_members; i++) {
+        if (!s->members[i].stopped)
+            return false;
+    }
+    return true;
+}
+
 size_t llm_in_flight(const llm_session *s)
 {
     return s->n_flights;

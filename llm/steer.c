@@ -16,19 +16,40 @@ static const double HALF_LIFE = 24;
 /* Departures from a cell's neighbourhood after which its own gradient is believed as much as the prior. */
 static const double BELIEF = 6;
 static const double WEIGHT_FITNESS = 0.4, WEIGHT_RATE = 0.4, WEIGHT_EXPLORE = 0.2;
-/* Share of choices that leave the best alone and take any occupied cell. */
-static const double EXPLORE = 0.15;
+
+typedef struct rules {
+    /* Weights of parents fall by e for this part of the way from the mean elite to the best: 1 / sharpness. */
+    double sharpness;
+    double explore; /* share of choices that leave the best alone and take any occupied cell */
+    bool by_elite;  /* a new elite is fresh, however often its cell was a parent */
+    bool centred;   /* gradients of fitness are against what children gain on the whole */
+} rules;
+/* What a simulation said of them: docs/benchmarks.md, "What steering is worth". */
+static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15},
+                                               {.sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true}};
+
+/* Weight of a move for every attempt that is out on the same one from the same cell. */
+static const double ALREADY_OUT = 0.25;
+
+typedef struct errand {
+    int parent, target;
+    uint64_t ordinal;
+} errand;
 
 struct steer {
     steer_options o;
+    const rules *rules;
     transition *all;
     size_t n, capacity;
+    errand *out; /* asked for, not ended */
+    size_t n_out, out_capacity;
 };
 
 steer *steer_new(const steer_options *o)
 {
     steer *s = mem_calloc(1, sizeof *s);
     s->o = *o;
+    s->rules = &rules_table[(o->rules >= 1 && o->rules <= STEER_RULES ? o->rules : STEER_RULES) - 1];
     return s;
 }
 
@@ -37,6 +58,7 @@ void steer_free(steer *s)
     if (!s)
         return;
     free(s->all);
+    free(s->out);
     free(s);
 }
 
@@ -47,12 +69,43 @@ void steer_learn(steer *s, const archive *a, const transition *t)
     s->all[s->n++] = *t;
 }
 
+/* As behaviour_of_cell, for one dimension: distances are taken for every cell and transition. */
+static int level_of(int cell, int d)
+{
+    static const int place[BEHAVIOUR_DIMS] = {BEHAVIOUR_LEVELS * BEHAVIOUR_LEVELS, BEHAVIOUR_LEVELS, 1};
+    return cell / place[d] % BEHAVIOUR_LEVELS;
+}
+
+void steer_out(steer *s, const steer_choice *c, uint64_t ordinal)
+{
+    s->out = mem_grow(s->out, &s->out_capacity, s->n_out + 1, sizeof *s->out);
+    s->out[s->n_out++] = (errand){.parent = c->parent_cell, .target = c->target_cell, .ordinal = ordinal};
+}
+
+void steer_done(steer *s, uint64_t ordinal)
+{
+    for (size_t i = 0; i < s->n_out; i++) {
+        if (s->out[i].ordinal == ordinal) {
+            s->out[i] = s->out[--s->n_out];
+            return;
+        }
+    }
+}
+
+/* What attempts that are out leave of a target's weight. */
+static double share_left(const steer *s, int parent, int target)
+{
+    double share = 1;
+    for (size_t i = 0; i < s->n_out; i++)
+        share *= s->out[i].parent == parent && s->out[i].target == target ? ALREADY_OUT : 1;
+    return share;
+}
+
 static int distance(int from, int to)
 {
-    behaviour x = behaviour_of_cell(from), y = behaviour_of_cell(to);
     int sum = 0;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++)
-        sum += abs(x.level[d] - y.level[d]);
+        sum += abs(level_of(from, d) - level_of(to, d));
     return sum;
 }
 
@@ -76,7 +129,8 @@ typedef struct gradients {
 
 static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *g)
 {
-    double sum[BEHAVIOUR_DIMS] = {0}, weight[BEHAVIOUR_DIMS] = {0}, spread = 0, total = 0;
+    double sum[BEHAVIOUR_DIMS] = {0}, steps[BEHAVIOUR_DIMS] = {0}, weight[BEHAVIOUR_DIMS] = {0};
+    double spread = 0, total = 0, gained = 0, right = 0;
     double won[BEHAVIOUR_DIMS][2] = {{0}}, tried[BEHAVIOUR_DIMS][2] = {{0}};
     for (size_t i = 0; i < s->n; i++) {
         const transition *t = &s->all[i];
@@ -87,6 +141,10 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
         total += w;
         if (to < 0)
             continue;
+        if (t->to >= 0) {
+            gained += w * delta;
+            right += w;
+        }
         behaviour x = behaviour_of_cell(t->from), y = behaviour_of_cell(to);
         for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
             int step = sign(y.level[d] - x.level[d]);
@@ -95,6 +153,7 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
             /* A failure is no measure of the direction: it counts in the rate only. */
             if (t->to >= 0) {
                 sum[d] += w * step * delta;
+                steps[d] += w * step;
                 weight[d] += w;
                 spread += w * fabs(delta);
             }
@@ -102,9 +161,12 @@ static void fitness_and_rate(const steer *s, int cell, uint64_t now, gradients *
             won[d][step > 0] += t->to >= 0 && delta > 0 ? w : 0;
         }
     }
+    double centre = s->rules->centred && right > 0 ? gained / right : 0;
     double weights = weight[0] + weight[1] + weight[2], scale = weights > 0 ? spread / weights : 0;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
-        double mean = weight[d] > 0 ? sum[d] / (weight[d] + 1) : 0;
+        /* Against what a child gains on the whole: children of the best are worse than it wherever they go, and a
+         * direction that is taken more often than its opposite must not lose by that. */
+        double mean = weight[d] > 0 ? (sum[d] - centre * steps[d]) / (weight[d] + 1) : 0;
         g->fitness[d] = scale > 0 ? fmax(-1, fmin(1, mean / scale)) : 0;
         /* P(better | up) - P(better | down), each shrunk towards one half by one trial. */
         g->rate[d] = (won[d][1] + 0.5) / (tried[d][1] + 1) - (won[d][0] + 0.5) / (tried[d][0] + 1);
@@ -181,23 +243,23 @@ static int draw(const double *weights, int n, double u)
     return last;
 }
 
-/* Fitness is in units of its own: weights fall by e for a quarter of the range from the median elite to the best. */
+/* Fitness is in units of its own. */
 static int choose_parent(const steer *s, const archive *a, uint64_t now, double u_explore, double u)
 {
     double weights[BEHAVIOUR_CELLS] = {0}, best = archive_best(a)->best.fitness, mean = 0;
     size_t n = archive_occupied(a);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++)
         mean += archive_cell(a, i)->occupied ? archive_cell(a, i)->best.fitness / (double)n : 0;
-    double unit = fmax(0.05, (best - mean) / 2);
+    double unit = fmax(0.05, (best - mean) / s->rules->sharpness);
     for (int i = 0; i < BEHAVIOUR_CELLS; i++) {
         const elite *e = archive_cell(a, i);
         if (!e->occupied)
             continue;
-        weights[i] = u_explore < EXPLORE ? 1 : exp((e->best.fitness - best) / unit);
+        weights[i] = u_explore < s->rules->explore ? 1 : exp((e->best.fitness - best) / unit);
         if (s->o.gradient)
             weights[i] *= 0.25 + improvement_rate(s, i, now);
         /* Parents that were asked often without result give way to others. */
-        weights[i] /= sqrt(1 + (double)e->visits);
+        weights[i] /= sqrt(1 + (double)(s->rules->by_elite ? e->tries : e->visits));
     }
     return draw(weights, BEHAVIOUR_CELLS, u);
 }
@@ -219,6 +281,14 @@ static double hit_rate(const steer *s, int d, int step)
     return hit / asked;
 }
 
+/* Tiles in local memory without a barrier, and barriers without local memory. On the way up one brings the other along;
+ * on the way down there is no such kernel to ask for. */
+static bool contradicts(const behaviour *b)
+{
+    const int memory = b->level[BEHAVIOUR_MEMORY], parallelism = b->level[BEHAVIOUR_PARALLELISM];
+    return (memory >= 2 && parallelism == 0) || (memory < 2 && parallelism == 1);
+}
+
 static int move_of(int d, int step)
 {
     return 1 + 2 * d + (step > 0);
@@ -232,11 +302,15 @@ static void choose_target(const steer *s, const gradients *g, steer_choice *c, d
 {
     double weights[N_MOVES] = {0}, known = g->evidence / (g->evidence + BELIEF);
     behaviour here = behaviour_of_cell(c->parent_cell);
-    weights[STAY] = 1;
+    weights[STAY] = share_left(s, c->parent_cell, c->parent_cell);
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
         for (int step = -1; step <= 1; step += 2) {
             int level = here.level[d] + step;
             if (level < 0 || level >= BEHAVIOUR_LEVELS)
+                continue;
+            behaviour there = here;
+            there.level[d] = level;
+            if (step < 0 && contradicts(&there))
                 continue;
             /* Without evidence more optimisation is the better guess than less. */
             double logit = step > 0 ? 0 : -1.5;
@@ -244,7 +318,8 @@ static void choose_target(const steer *s, const gradients *g, steer_choice *c, d
                 double pull = WEIGHT_FITNESS * g->fitness[d] + WEIGHT_RATE * g->rate[d];
                 logit = (1 - known) * logit + known * 4 * step * pull + 2 * WEIGHT_EXPLORE * step * g->explore[d];
             }
-            weights[move_of(d, step)] = exp(logit) * 2 * hit_rate(s, d, step);
+            weights[move_of(d, step)] =
+                exp(logit) * 2 * hit_rate(s, d, step) * share_left(s, c->parent_cell, behaviour_cell(&there));
         }
     }
     int move = draw(weights, N_MOVES, u);

@@ -11,11 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The rules by which is chosen change; a run goes on, and is repeated, by those that it began with. 1: until journals
+ * said which. */
+#define STEER_RULES 2
+
 typedef struct steer_options {
     bool archive;  /* false: the parent is always the best so far (greedy) */
     bool gradient; /* false: parents and targets ignore transitions */
     bool targets;  /* false: no target profile is asked for */
     uint64_t seed;
+    int rules; /* 1 .. STEER_RULES; 0: the latest */
 } steer_options;
 
 typedef struct transition {
@@ -38,8 +43,12 @@ typedef struct steer steer;
 steer *steer_new(const steer_options *o);
 void steer_free(steer *s);
 void steer_learn(steer *s, const archive *a, const transition *t);
-/* Deterministic in (seed, ordinal, what was learnt). */
+/* Deterministic in (seed, ordinal, what was learnt, what is out). */
 steer_choice steer_choose(steer *s, const archive *a, uint64_t ordinal);
+/* The choice is asked for, until steer_done: a target that others are out for is chosen less, so that the questions
+ * of a batch differ. */
+void steer_out(steer *s, const steer_choice *c, uint64_t ordinal);
+void steer_done(steer *s, uint64_t ordinal);
 
 typedef struct steer_report {
     uint64_t asked, hit, nearer; /* targets asked for; reached; child nearer to the target than its parent */

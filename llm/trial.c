@@ -28,6 +28,9 @@ void trial_result_clear(trial_result *r)
 {
     free(r->detail);
     free(r->importance);
+    free(r->artefact);
+    for (size_t i = 0; i < r->n_shapes && r->shapes; i++)
+        free(r->shapes[i].config);
     free(r->shapes);
     for (size_t i = 0; i < r->n_offers; i++)
         free(r->offers[i].config);

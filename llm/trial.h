@@ -14,6 +14,7 @@
 typedef struct trial_shape {
     double best_ns, lo_ns, hi_ns; /* NaN: nothing valid */
     double base_ns, limit_ns;     /* NaN: not known */
+    char *config;                 /* of best_ns, "WG=64 VEC=4"; NULL: not known. Owned by the result it stands in */
 } trial_shape;
 
 typedef struct trial_result {
@@ -23,6 +24,7 @@ typedef struct trial_result {
     stage stage;
     char *detail;     /* compile log with numbered lines, first wrong element, message of the reader. Owned; NULL */
     char *importance; /* which parameters mattered, a line each. Owned; NULL */
+    char *artefact;   /* registers, spills and instructions of the best configuration. Owned; NULL: not known */
     char template_hash[HASH_HEX_SIZE];
     trial_shape *shapes; /* owned */
     size_t n_shapes;
@@ -33,8 +35,8 @@ typedef struct trial_result {
 void trial_result_clear(trial_result *r);
 
 typedef struct trial_ops {
-    /* `pump` (may be NULL) is called at least after each configuration, so that requests in flight progress. KW_OK
-     * whatever becomes of the candidate; anything else ends the run (interrupted, no device). */
+    /* `pump` (may be NULL) is called ten times a second while the device works, so that requests in flight progress.
+     * KW_OK whatever becomes of the candidate; anything else ends the run (interrupted, no device). */
     kw_code (*run)(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
                    trial_result *out, kw_error *err);
     /* Times the elite and the challenger interleaved; fitness of both in *a and *b. */

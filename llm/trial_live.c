@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "codegen/expand.h"
 #include "codegen/variant.h"
+#include "llm/trial_point.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,18 +29,11 @@ typedef struct live {
     size_t n_known, capacity;
 } live;
 
-/* What one configuration did on each shape. */
-typedef struct point {
-    char source_hash[HASH_HEX_SIZE];
-    char *config;
-    double *ns, *noise; /* per shape; NaN: not measured or failed */
-} point;
-
 typedef struct collection {
     live *l;
     const template *p;
     size_t shape;
-    point *points;
+    trial_point *points;
     size_t n, capacity;
     /* The first failure, and the one that went furthest: what is shown when nothing is right. */
     outcome worst;
@@ -62,14 +56,14 @@ void *trial_live_new(const trial_live_options *o)
     return l;
 }
 
-static point *point_of(collection *c, const measurement *m)
+static trial_point *point_of(collection *c, const measurement *m)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->points[i].source_hash, m->source_hash) == 0)
             return &c->points[i];
     }
     c->points = mem_grow(c->points, &c->capacity, c->n + 1, sizeof *c->points);
-    point *p = &c->points[c->n++];
+    trial_point *p = &c->points[c->n++];
     memset(p, 0, sizeof *p);
     snprintf(p->source_hash, sizeof p->source_hash, "%s", m->source_hash);
     p->config = mem_strdup(m->config ? m->config : "{}");
@@ -115,8 +109,9 @@ static void on_progress(const tune_progress *p, void *cookie)
     if (m->time.n == 0)
         return;
     c->n_ok++;
-    point *at = point_of(c, m);
+    trial_point *at = point_of(c, m);
     /* Later rows are timed again or come from a later rung: the last one is the one to go by. */
+    trial_point_note(at, m);
     at->ns[c->shape] = m->time.median;
     at->noise[c->shape] = fmax(m->noise, (m->time.hi - m->time.lo) / m->time.median);
 }
@@ -145,7 +140,14 @@ static kw_code run_rung(collection *c, uint64_t configurations, trial_result *ou
         kw_code code = tune_shape(l->o.e, l->o.s, l->o.t, &o, &l->o.shapes[c->shape], &r, &why);
         trial_shape *s = &out->shapes[c->shape];
         if (code == KW_OK && r.found) {
-            *s = (trial_shape){r.tuned_ns, r.tuned_lo, r.tuned_hi, r.naive_ns, r.limit_ns};
+            free(s->config);
+            *s = (trial_shape){.best_ns = r.tuned_ns,
+                               .lo_ns = r.tuned_lo,
+                               .hi_ns = r.tuned_hi,
+                               .base_ns = r.naive_ns,
+                               .limit_ns = r.limit_ns,
+                               .config = r.config};
+            r.config = NULL;
         } else if (code == KW_FAILED || code == KW_BAD_INPUT) {
             s->best_ns = s->lo_ns = s->hi_ns = NAN;
             if (!out->detail && !c->detail)
@@ -194,8 +196,8 @@ static double failed_fitness(outcome o)
     return 0.3;
 }
 
-/* The kind of a configuration: its expanded text for the first shape. */
-static bool behaviour_of_point(const collection *c, const point *x, behaviour *out)
+/* The kind of a configuration: of what the compiler made of it, or of its expanded text for the first shape. */
+static bool behaviour_of_point(const collection *c, const trial_point *x, behaviour *out)
 {
     uint32_t *config = mem_calloc(c->p->n_params + 1, sizeof *config);
     json *j = json_parse(x->config, strlen(x->config), NULL, 1, 1, NULL);
@@ -203,7 +205,8 @@ static bool behaviour_of_point(const collection *c, const point *x, behaviour *o
     bool good = j && template_config_from_json(c->p, j, config, NULL) == KW_OK &&
                 variant_expand(c->p, &c->l->o.types, config, &c->l->o.shapes[0], &v, NULL) == KW_OK;
     if (good)
-        *out = behaviour_of_source(v->source, v->n_launches, NULL);
+        *out = x->made.known ? behaviour_of_artefact(&x->made, v->n_launches, NULL)
+                             : behaviour_of_source(v->source, v->n_launches, NULL);
     variant_free(v);
     json_free(j);
     free(config);
@@ -217,7 +220,7 @@ static void make_offers(const collection *c, trial_result *out)
     trial_shape *mixed = mem_calloc(n_shapes, sizeof *mixed);
     out->offers = mem_calloc(c->n + 1, sizeof *out->offers);
     for (size_t i = 0; i < c->n; i++) {
-        const point *x = &c->points[i];
+        const trial_point *x = &c->points[i];
         double noise = 0;
         offer o = {.config = NULL};
         for (size_t k = 0; k < n_shapes; k++) {
@@ -227,11 +230,13 @@ static void make_offers(const collection *c, trial_result *out)
         }
         if (!behaviour_of_point(c, x, &o.where))
             continue;
-        o.fitness = trial_fitness(mixed, n_shapes);
+        double measured = trial_fitness(mixed, n_shapes);
+        /* The candidate's best was timed again: what seems better than that was lucky. */
+        o.fitness = fmin(measured, out->fitness);
         /* A relative difference in time, as a difference in fitness. */
         for (size_t k = 0; k < n_shapes; k++)
             mixed[k].best_ns *= 1 + noise;
-        o.rel_noise = fmax(0, o.fitness - trial_fitness(mixed, n_shapes));
+        o.rel_noise = fmax(0, measured - trial_fitness(mixed, n_shapes));
         memcpy(o.template_hash, out->template_hash, sizeof o.template_hash);
         memcpy(o.source_hash, x->source_hash, sizeof o.source_hash);
         o.config = mem_strdup(x->config);
@@ -253,6 +258,8 @@ static void judge(live *l, collection *c, trial_result *out)
         out->fitness = trial_fitness(out->shapes, l->o.n_shapes);
         l->best = fmax(l->best, out->fitness);
         make_offers(c, out);
+        out->importance = trial_what_mattered(c->p, c->points, c->n, out);
+        out->artefact = trial_what_was_made(c->points, c->n);
         free(out->detail);
         out->detail = c->detail;
         c->detail = NULL;
@@ -302,7 +309,10 @@ static void remember(live *l, const char *text, const trial_result *r)
     memcpy(k->hash, r->template_hash, sizeof k->hash);
     k->text = mem_strdup(text);
     k->shapes = mem_calloc(r->n_shapes, sizeof *k->shapes);
-    memcpy(k->shapes, r->shapes, r->n_shapes * sizeof *k->shapes);
+    for (size_t i = 0; i < r->n_shapes; i++) {
+        k->shapes[i] = r->shapes[i];
+        k->shapes[i].config = NULL; /* not ours */
+    }
 }
 
 static kw_code run(void *state, const char *text, const char *key, void (*pump)(void *), void *cookie,
@@ -317,7 +327,8 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     out->n_shapes = l->o.n_shapes;
     out->shapes = mem_calloc(l->o.n_shapes, sizeof *out->shapes);
     for (size_t i = 0; i < l->o.n_shapes; i++)
-        out->shapes[i] = (trial_shape){NAN, NAN, NAN, NAN, NAN};
+        out->shapes[i] =
+            (trial_shape){.best_ns = NAN, .lo_ns = NAN, .hi_ns = NAN, .base_ns = NAN, .limit_ns = NAN};
     /* The name is the hash: the same text asked for twice finds its own measurements. */
     strb_printf(&path, "%s-%.12s.cl", l->o.t->name, out->template_hash);
     (void)key;
@@ -335,6 +346,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     c.limit_ns = mem_alloc(l->o.n_shapes * sizeof *c.limit_ns);
     for (size_t i = 0; i < l->o.n_shapes; i++)
         c.limit_ns[i] = NAN;
+    evaluator_set_tick(l->o.e, pump, cookie); /* a long compilation must not keep replies waiting */
     for (size_t rung = 0; rung < RUNGS && code == KW_OK; rung++) {
         if (rung > 0) {
             double now = trial_fitness(out->shapes, l->o.n_shapes);
@@ -343,6 +355,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
         }
         code = run_rung(&c, l->o.rungs[rung], out, err);
     }
+    evaluator_set_tick(l->o.e, NULL, NULL);
     if (code == KW_OK)
         judge(l, &c, out);
     else

@@ -21,8 +21,11 @@ printf '{"N":100,"count":1000}\n{"N":7}\n' >shapes.jsonl
 works 'weights' emit saxpy --store a.db -o b.h --shapes shapes.jsonl
 refuses_at_once 'too many variants' 2 'give 0 (no trees) to 32' emit saxpy --store a.db -o b.h --variants 33
 refuses_at_once 'fewer than none' 2 'give 0 (no trees) to 32' emit saxpy --store a.db -o b.h --variants -1
+refuses_at_once 'no number' 2 'or auto' emit saxpy --store a.db -o b.h --variants 8x
+refuses_at_once 'an empty number' 2 'or auto' emit saxpy --store a.db -o b.h --variants ''
 refuses_at_once 'no such list' 2 'none.jsonl' emit saxpy --store a.db -o b.h --shapes none.jsonl
 refuses_at_once 'split to standard output' 2 'give -o FILE' emit saxpy --store a.db -o - --split
+refuses_at_once 'a worker for nothing' 2 'was not given' emit saxpy --store a.db -o a.h --worker-command x
 works 'split' emit saxpy --store a.db -o s.h --split
 check 'two files' [ -s s.h ] && check 'the second' grep -q 'fake_saxpy' s.c
 check 'the text is in one' [ "$(grep -c 'global const float' s.h)" -eq 0 ]
@@ -42,6 +45,10 @@ works 'once' crossover saxpy --store p.db --device fake:0 --between-shapes 8
 check 'not again' has "$errors" 'measured 0'
 works 'after' emit saxpy --store p.db -o p2.h
 check 'the header knows more' [ "$(grep -c 'FIX=' p2.h)" -ge 1 ]
+check 'sizes are reported' has "$errors" 'recommended: --variants'
+works 'as many as recommended' emit saxpy --store p.db -o p3.h --variants auto
+check 'that says what is taken' has "$errors" 'auto takes as many as the default'
+check 'few variants: the default' sh -c 'sed 1,9d p2.h >p2.cut && sed 1,9d p3.h | cmp -s - p2.cut'
 refuses_at_once 'fewer than none between' 2 'between-shapes' crossover saxpy --store p.db --between-shapes -1
 
 # ---- without template or device ----
@@ -49,6 +56,10 @@ works 'exported' results export --store a.db -o good.jsonl
 rm g.cl
 works 'the template is gone' emit saxpy --from good.jsonl -o b.h
 check 'the same header' cmp -s a.h b.h
+before='#pragma fake time_ns=${WG}' more='"fallback": true,' && template g.cl
+works 'the template is another one' emit saxpy --from good.jsonl -o b.h
+check 'what was measured is emitted' cmp -s a.h b.h
+rm g.cl
 
 # ---- results that cannot be used ----
 bad() { # WHAT STATUS PART SED-SCRIPT
@@ -58,6 +69,8 @@ bad() { # WHAT STATUS PART SED-SCRIPT
     check "$1: no header" [ ! -e bad.h ]
 }
 bad 'a newer schema' 2 'use a newer kernwright' 's/"schema":1/"schema":2/'
+bad 'a newer schema further down' 2 'bad.jsonl:3: results of schema 2' '2a {"kernwright":"results","schema":2}'
+bad 'a row that is not even JSON' 2 'bad.jsonl:3' '2a {"measurement":{"task":"saxpy",'
 for time in 0 -5 null '"x"' 1e300; do
     bad "a time of $time" 2 'bad.jsonl:' "s/\"median_ns\":[0-9.]*/\"median_ns\":$time/"
 done

@@ -52,6 +52,13 @@ has_children() {
     [ "$(children "$1" | wc -l)" -ge "$2" ]
 }
 
+# The stage that the worker of this stage announced last: where a candidate hangs nothing follows.
+is_at() { # STAGE
+    at_work=0
+    [ "$1" = compile ] && at_work=1
+    [ "$(sed -n "s/.*worker $at_work: job [0-9]* in stage \\([a-z]*\\)\$/\\1/p" errors | tail -1)" = "$1" ]
+}
+
 store_is_there() {
     "$kw" results show --store hang.db >/dev/null 2>&1
 }
@@ -138,16 +145,17 @@ check 'then comes verification' same "$(stage_of 'run=crash after=4')" verify
 while read -r stage directives; do
     rm -f hang.db
     params='"A": {"values": [1]}' local='64' before="#pragma fake time_ns=1000000 $directives" && template hang.cl
-    "$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+    KERNWRIGHT_LOG=debug "$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
     coordinator=$!
-    check "$stage: workers start" until_true has_children "$coordinator" 2
+    check "$stage: a worker comes to it" until_true is_at "$stage"
     check "$stage: the store is made" until_true store_is_there
-    sleep 0.4
     workers=$(children "$coordinator")
+    check "$stage: there are workers" [ "$(lines "$workers")" -ge 2 ]
     kill -s TERM "$coordinator"
     wait "$coordinator"
     status=$? errors=$(cat errors)
     check "SIGTERM while one hangs in $stage: status 130" [ "$status" -eq 130 ]
+    check "$stage: it was there until the end" is_at "$stage"
     check "$stage: it is said" has "$errors" 'everything measured so far is kept'
     # shellcheck disable=SC2086 # words
     check "$stage: and the worker is gone" until_true gone $workers

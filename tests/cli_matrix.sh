@@ -31,7 +31,7 @@ check 'help says how it goes on' has "$output" 'not measured again'
 # ---- importance ----
 refuses 'too few' 1 'it takes at least 20' results show --importance --store m.db
 refuses 'none' 2 'no store' results show --importance --store nothing.db
-refuses 'two views' 2 'not both' results show --importance --failed --store m.db
+refuses 'two views' 2 'give one of' results show --importance --failed --store m.db
 cat >many.cl <<'END'
 /*kernwright {"task": "saxpy", "language": "opencl", "fallback": true,
   "params": {"A": {"values": [1, 2, 4, 8, 16]}, "B": {"values": [1, 2, 3]}, "C": {"values": [false, true]}},

@@ -24,6 +24,15 @@ check 'is the same' same "$output" "$first"
 works 'another seed' simulate "$toy.kt.json" "$toy.clblast.json" --strategy random,local --at 2,7 --repeat 3 --json --seed 2
 if [ "$output" = "$first" ]; then bad 'is another'; else ok 'is another'; fi
 
+works 'noise' simulate "$toy.kt.json" --strategy random,local --at 2,7 --repeat 3 --noise 0.05
+check 'says how far the runs are apart' has "$output" 'winners of 5 runs apart at 7'
+works 'noise, JSON' simulate "$toy.kt.json" --strategy random,local --at 2,7 --repeat 3 --noise 0.05 --runs 2 --json
+check 'has it too' has "$output" '"apart":['
+works 'without noise' simulate "$toy.kt.json" --strategy random,local --at 2,7 --repeat 3 --runs 2 --json
+check 'runs are the same' has "$output" '"apart":[0,0]'
+refuses_at_once 'noise that is none' 2 '--noise wants' simulate "$toy.kt.json" --noise much
+refuses_at_once 'no runs' 2 '--runs' simulate "$toy.kt.json" --runs 0
+
 gzip -c "$toy.kt.json" >packed
 works 'gzipped, without an ending' simulate packed --repeat 1 --at 3
 head -c 300 packed >cut.gz

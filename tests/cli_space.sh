@@ -146,4 +146,11 @@ status=$? output=$(cat out) errors=$(cat err)
 check 'Ctrl-C while a space is built: status 130' same "$status" 130
 check 'and what it was' has "$errors" 'interrupted while the search space was being built'
 
+# ---- what templates says of conditions ----
+mkdir -p templates
+cp "$root/tests/golden/saxpy_staged.cl" templates
+works 'templates' templates saxpy --json
+check 'when a parameter exists' has "$output" '"PAD": "STAGE"'
+check 'an object for every template' has "$output" '"when": {}'
+
 finish cli_space

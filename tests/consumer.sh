@@ -141,7 +141,7 @@ refuses() { # WHAT TEXT FILE OPTION...
 }
 printf '#include "kw_gemm.h"\n#include "clash_gemm.h"\n' >"$work/clash.c"
 refuses "two headers with the same names" "another --prefix" "$work/clash.c"
-sed 's/KW_SHARED_VERSION \(!= \)*2$/KW_SHARED_VERSION \13/' "$work/kw_saxpy.h" >"$work/newer_saxpy.h"
+sed 's/KW_SHARED_VERSION \(!= \)*[0-9]*$/KW_SHARED_VERSION \1999/' "$work/kw_saxpy.h" >"$work/newer_saxpy.h"
 printf '#include "kw_gemm.h"\n#include "newer_saxpy.h"\n' >"$work/newer.c"
 refuses "shared parts of two versions" "emit them with the same Kernwright" "$work/newer.c"
 rm -f "$work/newer_saxpy.h"
@@ -215,6 +215,49 @@ done
 printf '#define KW_NO_LAUNCH\n#include "split_saxpy.h"\nint main(void)\n{\n    return split_saxpy_variant_count() - 1;\n}\n' \
     >"$work/no_text.c"
 try "split without text, without launching" "$cc" -std=c99 -I"$work" -o "$work/no_text" "$work/no_text.c"
+
+# Sixteen threads on one handle, under ThreadSanitizer: it sees the header's accesses, not the driver's own. An ICD loader
+# that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer.
+printf 'int main(void)\n{\n    return 0;\n}\n' >"$work/empty.c"
+if "$cc" -fsanitize=thread -o "$work/empty" "$work/empty.c" >"$work/make.log" 2>&1 && "$work/empty"; then
+    # shellcheck disable=SC2086
+    if try "threads under ThreadSanitizer" "$cc" -std=c99 -fsanitize=thread -g -O1 -I"$work" -I"$source" \
+        -o "$work/threads.tsan" "$source/threads.c" $libraries; then
+        OCL_ICD_DEEPBIND=0 try_run "threads run under ThreadSanitizer" "$work/threads.tsan"
+    fi
+else
+    skip "threads under ThreadSanitizer" "$cc cannot build with -fsanitize=thread"
+fi
+
+# Selection allocates, locks and asks nobody: it calls nothing. Its stack does not grow with the shape.
+cat >"$work/pure.c" <<'UNIT'
+#define KW_NO_LAUNCH
+#include "tree_gemm.h"
+int pure(const kw_device *device, int64_t m, int64_t n, int64_t k);
+int pure(const kw_device *device, int64_t m, int64_t n, int64_t k)
+{
+    const tree_gemm_shape shape = {m, n, k};
+    const tree_gemm_choice choice = tree_gemm_select(device, &shape);
+    return choice.variant + (int)tree_gemm_workspace(&choice, &shape);
+}
+UNIT
+# shellcheck disable=SC2317 # called through try
+pure() {
+    (cd "$work" && "$1" -std=c99 -O2 -I. "$2" -c -o pure.o pure.c) &&
+        nm -u "$work/pure.o" | grep -vwE 'memcpy|memset|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_' >"$work/calls"
+    cat "$work/calls"
+    [ ! -s "$work/calls" ]
+}
+try "selection calls nothing" pure "$cc" -g
+# shellcheck disable=SC2317 # called through try
+constant_stack() {
+    pure gcc -fstack-usage && [ -s "$work/pure.su" ] && ! grep -w dynamic "$work/pure.su"
+}
+if command -v gcc >/dev/null; then
+    try "selection has a stack of constant size" constant_stack
+else
+    skip "the stack of selection" "gcc is not installed"
+fi
 
 # Under sanitizers the programs run once more, compiled with them.
 if [ -n "$san" ]; then

@@ -25,6 +25,7 @@ check() { # WHAT COMMAND...
 check 'make install' make -s install DESTDIR="$stage" PREFIX="$prefix"
 check 'nothing lies outside of the prefix' [ "$(find "$stage" -type f ! -path "$at/*" | wc -l)" -eq 0 ]
 for file in bin/kernwright lib/libkernwright.a lib/libkernwright.so lib/pkgconfig/kernwright.pc \
+    lib/cmake/kernwright/kernwright-config.cmake lib/cmake/kernwright/kernwright-config-version.cmake \
     include/kernwright/base/error.h share/kernwright/templates/FORMAT.md share/kernwright/tasks/gemm/task.json; do
     check "$file" [ -r "$at/$file" ]
 done

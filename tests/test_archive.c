@@ -193,6 +193,92 @@ static void gradient_follows_what_helped(void **state)
     archive_free(a);
 }
 
+/* A batch of questions from one parent asks for different things: what is out is chosen less, until it is done. */
+static void a_batch_differs(void **state)
+{
+    (void)state;
+    archive *a = archive_new();
+    steer *s = steer_with(true, true, true);
+    offer x = offer_of(1, 1, 1, 1.25, "x");
+    size_t same = 0, twice = 0;
+    archive_offer(a, &x, 1, false);
+    for (uint64_t batch = 0; batch < 50; batch++) {
+        int seen[BEHAVIOUR_CELLS] = {0};
+        for (uint64_t i = 0; i < 4; i++) {
+            steer_choice c = steer_choose(s, a, 10 * batch + i);
+            twice += seen[c.target_cell]++ > 0;
+            steer_out(s, &c, 10 * batch + i);
+        }
+        for (uint64_t i = 0; i < 4; i++)
+            steer_done(s, 10 * batch + i);
+        steer *alone = steer_with(true, true, true);
+        same += steer_choose(s, a, 7777 + batch).target_cell == steer_choose(alone, a, 7777 + batch).target_cell;
+        steer_free(alone);
+    }
+    assert_int_equal(same, 50);
+    assert_true(twice < 50 * 3 / 4); /* of 150; three in four where what is out does not count */
+    steer_free(s);
+    archive_free(a);
+}
+
+/* Children of a good parent are worse than it wherever they go: that says nothing of a direction, however often it was
+ * taken. */
+static void regression_is_no_gradient(void **state)
+{
+    (void)state;
+    archive *a = archive_new();
+    steer *s = steer_with(true, true, true);
+    offer x = offer_of(1, 1, 1, 1.25, "x");
+    int here = behaviour_cell(&x.where);
+    archive_offer(a, &x, 1, false);
+    for (uint64_t i = 0; i < 12; i++) {
+        behaviour up = {.level = {2, 1, 1}}, down = {.level = {0, 1, 1}};
+        int to = behaviour_cell(i % 4 ? &up : &down);
+        transition t = {
+            .from = here, .to = to, .target = to, .parent_fitness = 1.25, .child_fitness = 1, .ordinal = 50};
+        steer_learn(s, a, &t);
+    }
+    steer_choice c = steer_choose(s, a, 50), fresh;
+    steer *none = steer_with(true, true, true);
+    fresh = steer_choose(none, a, 50);
+    /* Nothing but the share of successes speaks, and there is none either way: a small prior. */
+    assert_true(fabs(c.gradient[BEHAVIOUR_MEMORY] - fresh.gradient[BEHAVIOUR_MEMORY]) < 0.1);
+    steer_free(none);
+    steer_free(s);
+    archive_free(a);
+}
+
+/* An elite that was a parent often gives way; one that takes its cell is asked as if nothing had been. */
+static int share_of_cell(archive *a, int cell)
+{
+    steer *s = steer_with(true, false, false);
+    int n = 0;
+    for (uint64_t i = 0; i < 400; i++)
+        n += steer_choose(s, a, i).parent_cell == cell;
+    steer_free(s);
+    return n;
+}
+
+static void new_elites_are_fresh(void **state)
+{
+    (void)state;
+    archive *a = archive_new();
+    offer x = offer_of(1, 0, 0, 1.2, "x"), y = offer_of(0, 1, 0, 1.2, "y"), z = offer_of(1, 0, 0, 1.2, "z");
+    int cell = behaviour_cell(&x.where);
+    archive_offer(a, &x, 1, false);
+    archive_offer(a, &y, 2, false);
+    int before = share_of_cell(a, cell);
+    for (int i = 0; i < 50; i++)
+        archive_visit(a, cell);
+    int tired = share_of_cell(a, cell);
+    assert_true(tired * 3 < before);
+    archive_retime(a, cell, 1.1);
+    assert_int_equal(archive_offer(a, &z, 3, true), ARCHIVE_REPLACED);
+    assert_int_equal(archive_cell(a, cell)->visits, 50);
+    assert_true(share_of_cell(a, cell) > 2 * tired);
+    archive_free(a);
+}
+
 /* What is asked for again and again without being reached is asked for less. */
 static void misses_are_fed_back(void **state)
 {
@@ -224,7 +310,10 @@ int main(void)
         cmocka_unit_test(greedy_takes_the_best),
         cmocka_unit_test(targets_are_near),
         cmocka_unit_test(gradient_follows_what_helped),
+        cmocka_unit_test(regression_is_no_gradient),
+        cmocka_unit_test(new_elites_are_fresh),
         cmocka_unit_test(misses_are_fed_back),
+        cmocka_unit_test(a_batch_differs),
     };
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

@@ -184,7 +184,7 @@ static void lists(void **state)
     list = run_array(s, 0, "templates --json");
     assert_true(json_count(list) >= 8);
     for (const json *t = json_first(list); t; t = json_next(t))
-        expect_members(t, "name:t task:t language:t fallback:b path:t cartesian:n params:o");
+        expect_members(t, "name:t task:t language:t fallback:b path:t cartesian:n params:o when:o");
     list = run_array(s, 0, "templates saxpy --json");
     for (const json *t = json_first(list); t; t = json_next(t))
         expect_text(t, "task", "saxpy");

@@ -111,6 +111,32 @@ static void failures(void **state)
     setting_end(s);
 }
 
+/* One that dies in its turn, or hangs there, leaves it to the others. */
+static void dies_in_its_turn(void **state)
+{
+    (void)state;
+    const template_text text = {
+        .name = "bad",
+        .params = "\"D\": {\"values\": [\"time_ns=1000000\", \"run=crash after=20\", \"run=hang after=20\","
+                  " \"run=crash\", \"run=hang\", \"time_ns=2000000\", \"time_ns=3000000\"]}",
+        .directives = "${D}"};
+    const evaluator_options o = {
+        .device = "fake:0", .compile_workers = 1, .timing_workers = 2, .compile_ms = 3000, .run_ms = 1500};
+    static const outcome wanted[] = {OUTCOME_OK,      OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_CRASH,
+                                     OUTCOME_TIMEOUT, OUTCOME_OK,    OUTCOME_OK};
+    const size_t n = sizeof wanted / sizeof *wanted;
+    setting *s = setting_begin(&text, &o);
+    for (uint32_t i = 0; i < n; i++)
+        setting_add(s, i, CANDIDATE_TARGET, "N=100");
+    for (size_t i = 0; i < n; i++)
+        setting_next(s);
+    for (size_t i = 0; i < n; i++)
+        if (s->c[i].record.outcome != wanted[i])
+            fail_msg("candidate %zu: %s in stage %s: %s", i, outcome_name(s->c[i].record.outcome),
+                     stage_name(s->c[i].record.stage), s->c[i].record.detail ? s->c[i].record.detail : "");
+    setting_end(s);
+}
+
 static void no_such_device(void **state)
 {
     (void)state;
@@ -154,6 +180,33 @@ static void interrupt(void **state)
     setting_end(s);
 }
 
+static void count_tick(void *cookie)
+{
+    ++*(size_t *)cookie;
+}
+
+/* Other work goes on while a compiler takes its time. */
+static void ticks(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    const template_text text = {
+        .name = "slow", .params = "\"A\": {\"values\": [1, 2]}", .directives = "slow_ms=${A * 500}"};
+    const evaluator_options o = {.device = "fake:0", .compile_workers = 0};
+    setting *s = setting_begin(&text, &o);
+    evaluator_set_tick(s->e, count_tick, &n);
+    candidate *a = setting_add(s, 0, CANDIDATE_TARGET, "N=100");
+    assert_ptr_equal(setting_next(s), a);
+    assert_int_equal(a->record.outcome, OUTCOME_OK);
+    assert_true(n >= 2); /* of five at least, however slow the machine is */
+    evaluator_set_tick(s->e, NULL, NULL);
+    n = 0;
+    setting_add(s, 1, CANDIDATE_TARGET, "N=100");
+    setting_next(s);
+    assert_int_equal(n, 0);
+    setting_end(s);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -164,6 +217,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures), cmocka_unit_test(hopeless),       cmocka_unit_test(rejected),
         cmocka_unit_test(failures), cmocka_unit_test(no_such_device), cmocka_unit_test(interrupt),
+        cmocka_unit_test(ticks),    cmocka_unit_test(dies_in_its_turn),
     };
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);
 }

@@ -75,6 +75,8 @@ static const char *name_of_mode(job_mode mode)
         return "check";
     case JOB_PROBE:
         return "probe";
+    case JOB_BINARY:
+        return "binary";
     case JOB_TIME:
         break;
     }

@@ -51,11 +51,11 @@ static void test_ahead(void **state)
 static void test_depth(void **state)
 {
     (void)state;
-    assert_int_equal(policy_depth(false, 8), 16);
-    assert_int_equal(policy_depth(false, 15), 23); /* all that policy_ahead may ask for */
-    assert_int_equal(policy_depth(false, 0), 2);
-    assert_int_equal(policy_depth(true, 2), 9); /* a long turn, and one more */
-    assert_int_equal(policy_depth(true, 0), 1);
+    assert_int_equal(policy_depth(false, 8, 1), 16);
+    assert_int_equal(policy_depth(false, 15, 1), 23); /* all that policy_ahead may ask for */
+    assert_int_equal(policy_depth(false, 0, 1), 2);
+    assert_int_equal(policy_depth(true, 2, 1), 9); /* a long turn, and one more */
+    assert_int_equal(policy_depth(true, 0, 1), 1);
 }
 
 static void test_batch(void **state)

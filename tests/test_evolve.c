@@ -37,7 +37,7 @@ static kw_code run_trial(void *state, const char *text, const char *key, void (*
     hash_hex(text, strlen(text), out->template_hash);
     out->n_shapes = 1;
     out->shapes = mem_calloc(1, sizeof *out->shapes);
-    out->shapes[0] = (trial_shape){100, 99, 101, 200, NAN};
+    out->shapes[0] = (trial_shape){.best_ns = 100, .lo_ns = 99, .hi_ns = 101, .base_ns = 200, .limit_ns = NAN};
     out->read = true;
     out->measured = 3;
     pump(cookie);
@@ -84,6 +84,7 @@ typedef struct setting {
     evolve_options o;
     evolve_result r;
     kw_error err;
+    bool leave; /* in batches of 8 */
 } setting;
 
 #define FRONT "/*kernwright {\"task\": \"saxpy\", \"launches\": []} */\n"
@@ -135,7 +136,8 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
         .trial = &simulated,
         .trial_state = &s->bench,
         .budget = budget,
-        .in_flight = 2,
+        .in_flight = s->leave ? 8 : 2,
+        .leave_when_waiting = s->leave,
         .repairs = 1,
         .archive = true,
         .gradient = true,
@@ -163,7 +165,7 @@ static char *text_of(const char *path)
 {
     strb text = STRB_INIT;
     assert_int_equal(fs_read(path, 0, &text, NULL), KW_OK);
-    return mem_strdup(strb_text(&text));
+    return strb_take(&text);
 }
 
 static char *archive_text(const evolve_result *r)
@@ -300,6 +302,125 @@ static void repaired(void **state)
     assert_int_equal(s->r.wrong, 0);
 }
 
+/* ---- batches ---- */
+
+/* generate-00000I + suffix */
+static char *in_folder(const setting *s, int i, const char *suffix)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "generate-%06d%s", i, suffix);
+    return fs_join(s->folder, name);
+}
+
+static void put(const setting *s, int i, const char *repair, const char *suffix, const char *text)
+{
+    char end[32];
+    (void)snprintf(end, sizeof end, "%s%s", repair, suffix);
+    char *path = in_folder(s, i, end);
+    assert_int_equal(fs_write(path, text, strlen(text), NULL), KW_OK);
+    free(path);
+}
+
+/* Answers a question that was asked: attempt number i, or its repair "-r1". */
+static void answer(const setting *s, int i, const char *repair, const char *text)
+{
+    char end[32];
+    strb reply = STRB_INIT;
+    (void)snprintf(end, sizeof end, "%s.prompt.md", repair);
+    char *question = in_folder(s, i, end);
+    assert_true(fs_is_file(question));
+    strb_printf(&reply, "```c\n" FRONT "%s n=%d\n```\n", text, i);
+    put(s, i, repair, ".reply.md", strb_text(&reply));
+    put(s, i, repair, ".done", "");
+    strb_clear(&reply);
+    free(question);
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        n++;
+    return n;
+}
+
+static size_t prompts_in(const setting *s)
+{
+    char **names;
+    size_t n;
+    assert_int_equal(fs_list(s->folder, ".prompt.md", &names, &n, NULL), KW_OK);
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return n;
+}
+
+/* Eight questions at once, then the run is left; it goes on with what was answered, tries it all before it asks again,
+ * and asks nothing twice. */
+static void in_batches(void **state)
+{
+    setting *s = *state;
+    strb llm = STRB_INIT;
+    strb_printf(&llm, "folder:%s", s->folder);
+    s->leave = true;
+    if (run_with(s, strb_text(&llm), 12, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.waiting, 8);
+    assert_non_null(strstr(s->r.why, "8 prompts wait for replies in "));
+    assert_non_null(strstr(s->r.why, s->folder));
+    assert_int_equal(prompts_in(s), 8);
+    assert_int_equal(s->bench.runs, 1);
+    char *first = text_of(s->journal), *path = in_folder(s, 1, ".prompt.md"), *asked = text_of(path);
+
+    /* Nothing came: nothing happens, to the device least of all. */
+    assert_int_equal(run_with(s, strb_text(&llm), 12, false), KW_OK);
+    assert_int_equal(s->r.waiting, 8);
+    assert_int_equal(s->bench.runs, 1);
+    char *second = text_of(s->journal), *asked_again = text_of(path);
+    assert_string_equal(asked, asked_again);
+    assert_int_equal(count_of(second, "\"event\":\"ask\""), 8);
+    assert_int_equal(strncmp(first, second, strlen(first)), 0);
+
+    answer(s, 1, "", "quality=1400 memory=1");
+    answer(s, 2, "", "outcome=wrong");
+    answer(s, 5, "", "quality=1800 memory=2");
+    assert_int_equal(run_with(s, strb_text(&llm), 12, false), KW_OK);
+    assert_int_equal(s->bench.runs, 4);
+    assert_int_equal(s->r.attempts, 10); /* the repair of 2 takes the place of a third */
+    assert_int_equal(s->r.waiting, 8);
+    /* Everything that came was tried before the next question was made. */
+    char *third = text_of(s->journal);
+    const char *last_trial = strstr(third, "\"event\":\"trial\",\"key\":\"generate-000005\""),
+               *next_ask = strstr(third, "\"event\":\"ask\",\"key\":\"generate-000009\"");
+    assert_true(last_trial && next_ask && last_trial < next_ask);
+
+    const int rest[] = {3, 4, 6, 7, 8, 9, 10};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        answer(s, rest[i], "", "quality=1100");
+    answer(s, 2, "-r1", "quality=1500 compute=1");
+    assert_int_equal(run_with(s, strb_text(&llm), 12, false), KW_OK);
+    assert_int_equal(s->r.waiting, 2);
+    answer(s, 11, "", "quality=1200 compute=2");
+    answer(s, 12, "", "quality=1300 compute=3");
+    assert_int_equal(run_with(s, strb_text(&llm), 12, false), KW_OK);
+    assert_int_equal(s->r.waiting, 0);
+    assert_int_equal(s->r.attempts, 12);
+    assert_int_equal(s->r.right, 12);
+    assert_int_equal(s->bench.runs, 14); /* a seed, 12 candidates and one that was mended */
+    assert_non_null(strstr(s->r.why, "budget of candidates"));
+
+    char *archive_then = archive_text(&s->r);
+    s->leave = false;
+    if (run_with(s, "none", 12, true) != KW_OK)
+        fail_msg("%s", s->err.message);
+    char *archive_now = archive_text(&s->r);
+    assert_string_equal(archive_then, archive_now);
+    char *all[] = {first, second, third, path, asked, asked_again, archive_then, archive_now};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    strb_clear(&llm);
+}
+
 #define IN_SETTING(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -309,6 +430,7 @@ int main(void)
         IN_SETTING(more_budget),         IN_SETTING(journals_that_differ),
         IN_SETTING(nothing_but_rubbish), IN_SETTING(model_is_gone),
         IN_SETTING(same_again),          IN_SETTING(repaired),
+        IN_SETTING(in_batches),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);
 }

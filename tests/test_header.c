@@ -56,7 +56,8 @@ static const char template_text[] =
 static header_node golden_nodes[] = {{0, 1024, {~0, 1}}, {3, 1, {~1, ~2}}};
 static header_leaf golden_leaves[] = {
     {{0, 2, -1, -1}, {1.04f, 1.5f, 0, 0}}, {{0, -1, -1, -1}, {1.02f, 0, 0, 0}}, {{1, 0, -1, -1}, {1.01f, 1.2f, 0, 0}}};
-static const header_tree golden_tree = {golden_nodes, 2, golden_leaves, 3, {1, 1}, {4096, 8192}};
+static const header_tree golden_tree = {
+    .nodes = golden_nodes, .n_nodes = 2, .leaves = golden_leaves, .n_leaves = 3, .low = {1, 1}, .high = {4096, 8192}};
 
 /* Four variants, two devices, four rows, one tree. */
 static void make_model(support_model *s)
@@ -367,7 +368,9 @@ static void wrong_trees(void **state)
     make_model(&s);
     header_node nodes[] = {{0, 1024, {~0, 1}}, {3, 1, {~1, ~2}}};
     header_leaf leaves[3] = {golden_leaves[0], golden_leaves[1], golden_leaves[2]};
-    header_tree t = {nodes, 2, leaves, 3, {1, 1}, {4096, 8192}};
+    header_tree t = golden_tree;
+    t.nodes = nodes;
+    t.leaves = leaves;
     s.devices[0].tree = &t;
     t.n_leaves = 0;
     refuses(&s, "the tree of device nvidia/sm_90/h200/132: it has no leaf");
@@ -398,6 +401,22 @@ static void wrong_trees(void **state)
     leaves[1].variants[0] = 0;
     leaves[1].expected_regret[0] = NAN;
     refuses(&s, "not a number of at least 0");
+    leaves[1].expected_regret[0] = 1;
+    uint16_t cells[6] = {0, 1, 2, 0, 1, 2};
+    header_grid g = {.shift = 8, .n = {2, 3}, .leaf = cells};
+    t.grid = &g;
+    refuses(&s, "it has nodes and a grid");
+    t.n_nodes = 0;
+    cells[5] = 3;
+    refuses(&s, "a cell names a leaf that it does not have");
+    cells[5] = 2;
+    g.shift = 3;
+    refuses(&s, "wider or narrower than a header takes");
+    g.shift = 8;
+    g.n[1] = HEADER_GRID_CELLS;
+    refuses(&s, "it has no cell, or more than a header takes");
+    g.n[1] = 0;
+    refuses(&s, "it has no cell, or more than a header takes");
     support_end(&s);
 }
 

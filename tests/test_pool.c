@@ -28,6 +28,7 @@ typedef struct events {
         int64_t job;
         stage stage;
         outcome outcome;
+        turn_state turn;
         char text[512];
     } list[MAX_EVENTS];
     size_t n, n_done;
@@ -41,6 +42,7 @@ static void on_event(const pool_event *event, void *cookie)
     e->list[e->n].worker = event->worker;
     e->list[e->n].job = event->job;
     e->list[e->n].stage = event->stage;
+    e->list[e->n].turn = event->turn;
     if (event->kind == POOL_DONE) {
         e->list[e->n].outcome = event->record->outcome;
         snprintf(e->list[e->n].text, sizeof e->list[0].text, "%.500s",
@@ -415,6 +417,94 @@ static void dies_idle(void **state)
     free(command);
 }
 
+#define RESULT "echo '{\"type\":\"result\",\"id\":7,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\"}}'; read line"
+
+static void poll_for(pool *p, int64_t ms)
+{
+    kw_error err = {0};
+    for (int64_t end = clock_now_ns() + ms * 1000000; clock_now_ns() < end;)
+        if (pool_poll(p, 20, &err) != KW_OK)
+            fail_msg("%s", err.message);
+}
+
+/* Whoever waits for its turn has no deadline, and nothing else than "go" lets it on. */
+static void waits_for_its_turn(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(
+        HELLO
+        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; "
+        "case $line in *'\"go\"'*) echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"over\"}'; " RESULT
+        ";; esac; exit 3",
+        1, &e);
+    submit_with(p, 0, 7, "", (job_limits){60000, 300});
+    while (e.n == 0)
+        poll_for(p, 20);
+    poll_for(p, 900);
+    assert_int_equal(e.n, 1);
+    assert_int_equal(e.list[0].turn, TURN_WAIT);
+    assert_int_equal(e.list[0].stage, STAGE_TIME);
+    pool_go(p, 0);
+    pool_go(p, 0); /* nobody waits any more */
+    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.list[1].turn, TURN_OVER);
+    expect_outcome(&e, 2, 7, OUTCOME_OK, "");
+    assert_int_equal(pool_restarts(p), 0);
+    pool_stop(p);
+}
+
+/* The deadline is back once it may go on. */
+static void hangs_in_its_turn(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(
+        HELLO
+        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 60",
+        1, &e);
+    submit_with(p, 0, 7, "", (job_limits){60000, 300});
+    while (e.n == 0)
+        poll_for(p, 20);
+    pool_go(p, 0);
+    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    expect_outcome(&e, 1, 7, OUTCOME_TIMEOUT, "stage time");
+    pool_stop(p);
+}
+
+/* Who stands still has no deadline, and goes on where it was; its like is not touched. */
+static void pauses(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(NULL, 2, &e);
+    assert_true(pool_can_pause(p));
+    until_idle(p, 1);
+    submit_with(p, 0, 1, "", (job_limits){60000, 60000});
+    submit_with(p, 1, 2, "host_sleep_us=40000 time_ns=1000000", (job_limits){20000, 2000});
+    while (!has_stage(&e, 2, STAGE_SMOKE))
+        poll_for(p, 5);
+    pool_pause_others(p, 0);
+    poll_for(p, 100); /* what was in the pipe */
+    const size_t before = e.n_done, events_before = e.n;
+    poll_for(p, 2500);
+    for (size_t i = events_before; i < e.n; i++)
+        assert_int_equal(e.list[i].worker, 0);
+    assert_true(e.n_done <= before + 1);
+    pool_resume(p);
+    assert_int_equal(run_until(p, &e, 2, &err), KW_OK);
+    for (size_t i = 0; i < e.n; i++)
+        if (e.list[i].kind == POOL_DONE && e.list[i].outcome != OUTCOME_OK)
+            fail_msg("job %d: %s", (int)e.list[i].job, e.list[i].text);
+    assert_int_equal(pool_restarts(p), 0);
+    pool_pause_others(p, 0);
+    pool_stop(p); /* ends who stands still as well */
+}
+
 /* A line that is no message, in the middle of a job. */
 static void garbage_in_a_job(void **state)
 {
@@ -498,6 +588,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(deaths),
         cmocka_unit_test(deadlines),
         cmocka_unit_test(grows),
+        cmocka_unit_test(waits_for_its_turn),
+        cmocka_unit_test(hangs_in_its_turn),
+        cmocka_unit_test(pauses),
         cmocka_unit_test(stop_while_busy),
         cmocka_unit_test(interrupted),
         cmocka_unit_test(poll_does_not_wait),

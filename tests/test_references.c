@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 kw_reference_fn gemm_reference, saxpy_reference, softmax_reference, reduce_sum_reference, transpose_reference,
-    scan_reference, argmax_reference;
+    scan_reference, argmax_reference, layernorm_reference, rmsnorm_residual_reference, gemm_bias_gelu_reference;
 
 /* In -1..1, the same every time. */
 static double *numbers(size_t n, unsigned seed)
@@ -330,6 +330,92 @@ static void argmax_by_hand(void **state)
         assert_true(value[i] == expected[elements[i]]);
 }
 
+/* ---- layernorm, rmsnorm_residual, gemm_bias_gelu ---- */
+
+static void layernorm_by_hand(void **state)
+{
+    (void)state;
+    /* Mean 3, variance 4, and with eps 5 a deviation of 3; then a row of one value. */
+    const double x[] = {1, 5, 1, 5, 7, 7, 7, 7}, gamma[] = {1, 2, -3, 0}, beta[] = {0, 1, 10, -4}, eps = 5;
+    const int64_t dims[] = {2, 4};
+    const double *const tensors[] = {x, gamma, beta, NULL};
+    const uint64_t sizes[] = {8, 4, 4, 8}, elements[] = {3, 0, 5, 2, 1};
+    const kw_ref r = {2, dims, 1, &eps, 4, tensors, sizes};
+    const double expected[] = {-4, -2 / 3.0, 1, 12, 1 + 4 / 3.0};
+    double value[5], scale[5];
+    layernorm_reference(&r, 3, 5, elements, value, scale);
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(value[i] - expected[i]) < 1e-14);
+    /* |gamma| (mean of magnitudes + |d|) / deviation, and 1/16 for the order of additions. */
+    assert_true(scale[0] == 0);
+    assert_true(fabs(scale[1] - (3 + 2) / 3.0 * (1 + 2 / 32.0)) < 1e-14);
+    assert_true(fabs(scale[2] - 2 * 7 / sqrt(5) * (1 + 2 / 32.0)) < 1e-14);
+}
+
+static void rmsnorm_by_hand(void **state)
+{
+    (void)state;
+    /* h is 3, -4; mean square 12.5, with eps 3.5 a divisor of 4. */
+    const double x[] = {1, -1}, residual[] = {2, -3}, w[] = {8, 2}, eps = 3.5;
+    const int64_t dims[] = {1, 2};
+    const double *const tensors[] = {x, residual, w, NULL, NULL};
+    const uint64_t sizes[] = {2, 2, 2, 2, 2}, elements[] = {1, 0};
+    const kw_ref r = {2, dims, 1, &eps, 5, tensors, sizes};
+    double value[2], scale[2];
+    rmsnorm_residual_reference(&r, 3, 2, elements, value, scale);
+    assert_true(value[0] == -4 && value[1] == 3 && scale[0] == 4 && scale[1] == 3);
+    rmsnorm_residual_reference(&r, 4, 2, elements, value, scale);
+    assert_true(fabs(value[0] + 2) < 1e-15 && fabs(value[1] - 6) < 1e-15);
+    assert_true(scale[0] >= 2 && scale[1] >= 6 && scale[1] < 6.5);
+}
+
+static void gelu_call(int64_t M, int64_t N, int64_t K, const double *A, const double *B, const double *bias, size_t n,
+                      const uint64_t *elements, double *value, double *scale)
+{
+    const int64_t dims[] = {M, N, K};
+    const double *const tensors[] = {A, B, bias, NULL};
+    const uint64_t sizes[] = {(uint64_t)(M * K), (uint64_t)(K * N), (uint64_t)N, (uint64_t)(M * N)};
+    const kw_ref r = {3, dims, 0, NULL, 4, tensors, sizes};
+    gemm_bias_gelu_reference(&r, 3, n, elements, value, scale);
+}
+
+static void gelu_by_hand(void **state)
+{
+    (void)state;
+    /* z = {1 - 2 + 1, 3 + 8 - 10; -1 - 0 + 1, -3 + 0 - 10} = {0, 1; 0, -13} */
+    const double A[] = {1, 2, -1, 0}, B[] = {1, 3, -1, 4}, bias[] = {1, -10};
+    const uint64_t elements[] = {3, 1, 0, 2};
+    double value[4], scale[4];
+    gelu_call(2, 2, 2, A, B, bias, 4, elements, value, scale);
+    assert_true(value[0] < 0 && value[0] > -1e-36); /* not lost, as in 1 + erf */
+    assert_true(fabs(value[1] - 0.841344746068542949) < 1e-15);
+    assert_true(value[2] == 0 && value[3] == 0);
+    const double terms[] = {13, 21, 4, 2};
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(scale[i] - 1.13 * terms[i]) < 1e-13);
+    const uint64_t two[] = {1, 0};
+    gelu_call(1, 2, 0, NULL, NULL, bias, 2, two, value, scale); /* no terms: gelu of the bias */
+    assert_true(fabs(value[1] - 0.841344746068542949) < 1e-15 && fabs(value[0]) < 1e-20);
+}
+
+/* Sizes that end in the middle of a chunk and of a step, against one dot product after the other. */
+static void gelu_agrees_with_dot_products(void **state)
+{
+    (void)state;
+    enum { M = 59, N = 61, K = 21 };
+    double *A = numbers(M * K, 11), *B = numbers(K * N, 12), *bias = numbers(N, 13);
+    uint64_t *elements = count_up(M * N);
+    double *value = numbers(M * N, 14), *scale = numbers(M * N, 15);
+    gelu_call(M, N, K, A, B, bias, M * N, elements, value, scale);
+    for (size_t e = 0; e < M * N; e++) {
+        double z = bias[e % N];
+        for (size_t k = 0; k < K; k++)
+            z += A[e / N * K + k] * B[k * N + e % N];
+        assert_true(fabs(value[e] - 0.5 * z * (1 + erf(z / sqrt(2)))) < 1e-13);
+    }
+    free(A), free(B), free(bias), free(elements), free(value), free(scale);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +434,10 @@ int main(void)
         cmocka_unit_test(scan_by_hand),
         cmocka_unit_test(scan_in_any_order),
         cmocka_unit_test(argmax_by_hand),
+        cmocka_unit_test(layernorm_by_hand),
+        cmocka_unit_test(rmsnorm_by_hand),
+        cmocka_unit_test(gelu_by_hand),
+        cmocka_unit_test(gelu_agrees_with_dot_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/store_fixture.h"
 
 #include "base/clock.h"
+#include "tuner/results_merge.h"
 #include "tuner/store_internal.h"
 
 #include <math.h>
@@ -398,11 +399,17 @@ static char *merge(void **state, const char *const *texts, size_t n)
         paths[i] = in_folder(state, name, texts[i]);
     }
     const char *const given[] = {paths[0], paths[1], paths[2], paths[3]};
+    char *merged = in_folder(state, "merged.jsonl", NULL);
+    const results_merge_options o = {.paths = given, .n = n, .out = merged};
+    results_merge_report report;
     strb out = STRB_INIT;
     kw_error err = {0};
-    assert_code(results_merge(given, n, &out, &err), KW_OK, err);
+    assert_code(results_merge(&o, &report, &err), KW_OK, err);
+    assert_code(fs_read(merged, (size_t)1 << 30, &out, &err), KW_OK, err);
+    assert_int_equal(report.lines + 1, count_lines(strb_text(&out), "\n"));
     for (size_t i = 0; i < n; i++)
         free(paths[i]);
+    free(merged);
     return strb_take(&out);
 }
 

@@ -100,12 +100,8 @@ static void witness_tell(void *state, const uint32_t *config, bool ok, double ti
     assert_true(ok ? time_ns >= 500000 && time_ns < 1e7 : time_ns == 0);
 }
 
-static const strategy_ops strategy_witness = {.name = "witness",
-                                              .doc = "",
-                                              .start = witness_start,
-                                              .ask = witness_ask,
-                                              .tell = witness_tell,
-                                              .stop = free};
+static const strategy_ops strategy_witness = {
+    .name = "witness", .doc = "", .start = witness_start, .ask = witness_ask, .tell = witness_tell, .stop = free};
 
 static void test_view(void **state)
 {
@@ -281,6 +277,58 @@ static void test_random_agrees(void **state)
     recorded_list_clear(&list);
 }
 
+/* ---- noise ---- */
+
+static recorded_list hundred(void);
+
+static simulation run_noisy(const recorded_list *list, const strategy_ops *ops, double noise, size_t runs, size_t jobs)
+{
+    size_t budget = 30;
+    simulate_options o = {.strategies = &ops,
+                          .n_strategies = 1,
+                          .repeat = 4,
+                          .seed = 7,
+                          .noise = noise,
+                          .runs = runs,
+                          .jobs = jobs,
+                          .budgets = &budget};
+    simulation s;
+    kw_error err = {0};
+    if (simulate_run(list->items, list->n, &o, &s, &err) != KW_OK)
+        fail_msg("%s", err.message);
+    return s;
+}
+
+/* Runs of a seed are the same search: what is proposed before anything was told is the same, and without noise all. */
+static void test_runs_of_a_seed(void **state)
+{
+    (void)state;
+    kw_error err = {0};
+    recorded_list list = hundred();
+    const strategy_ops *ops = strategy_find("auto", &err);
+    simulation without = run_noisy(&list, ops, 0, 3, 1), once = run_noisy(&list, ops, 0, 0, 1);
+    simulation with = run_noisy(&list, ops, 0.5, 3, 1), again = run_noisy(&list, ops, 0.5, 3, 2);
+    assert_true(without.repeat == 12 && once.repeat == 4);
+    for (size_t i = 0; i < 12; i++) {
+        assert_memory_equal(simulation_curve(&without, 0, 0, i), simulation_curve(&once, 0, 0, i / 3),
+                            30 * sizeof(double));
+        assert_memory_equal(simulation_curve(&with, 0, 0, i), simulation_curve(&again, 0, 0, i), 30 * sizeof(double));
+        assert_true(simulation_curve(&with, 0, 0, i)[0] == simulation_curve(&once, 0, 0, i / 3)[0]);
+        for (size_t k = 0; k < 30; k++) { /* recorded times, not those that were told: 1..100 over 1 */
+            double x = simulation_curve(&with, 0, 0, i)[k];
+            assert_true(x == rint(x) && x >= 1 && x <= 100);
+        }
+    }
+    assert_true(simulate_apart_of(&without, 0, 0, 30).most == 0);
+    simulate_apart first = simulate_apart_of(&with, 0, 0, 1), last = simulate_apart_of(&with, 0, 0, 30);
+    assert_true(first.most == 0 && last.most > 0 && last.mean <= last.most && last.median <= last.most);
+    simulation_clear(&without);
+    simulation_clear(&once);
+    simulation_clear(&with);
+    simulation_clear(&again);
+    recorded_list_clear(&list);
+}
+
 /* ---- intervals ---- */
 
 static void test_intervals(void **state)
@@ -353,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_exact_random),
         cmocka_unit_test(test_exact_random_of_recorded_spaces),
         cmocka_unit_test(test_random_agrees),
+        cmocka_unit_test(test_runs_of_a_seed),
         cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_score),
     };

@@ -179,7 +179,7 @@ static void newer_schema(void **state)
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=7", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-    refused(path, KW_BAD_INPUT, "has schema 7, this program knows up to 2: use a newer kernwright", true);
+    refused(path, KW_BAD_INPUT, "has schema 7, this program knows up to 3: use a newer kernwright", true);
     free(path);
 }
 
@@ -193,7 +193,8 @@ static void older_schema(void **state)
     assert_int_equal(sqlite3_exec(db,
                                   "ALTER TABLE measurement DROP COLUMN limit_ns;"
                                   "ALTER TABLE measurement DROP COLUMN limited_by;"
-                                  "ALTER TABLE measurement DROP COLUMN noise; PRAGMA user_version=1",
+                                  "ALTER TABLE measurement DROP COLUMN noise;"
+                                  "ALTER TABLE measurement DROP COLUMN contributor; PRAGMA user_version=1",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
@@ -211,10 +212,36 @@ static void older_schema(void **state)
     m.limit_ns = 5;
     m.limited_by = lend("memory");
     m.noise = 0.25;
+    m.contributor = lend("somebody");
     add_row(s, &m);
     store_close(s);
     assert_code(store_open(path, true, &s, &err), KW_OK, err);
     assert_int_equal(count_rows(s, NULL), rows + 1);
+    store_close(s);
+    free(path);
+}
+
+/* The schema between: what it has is not added again. */
+static void second_schema(void **state)
+{
+    char *path = fs_join(*state, "second.db");
+    make_store(path);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "ALTER TABLE measurement DROP COLUMN contributor; PRAGMA user_version=2", NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+    kw_error err = {0};
+    store *s = NULL;
+    bool several;
+    assert_code(store_open(path, true, &s, &err), KW_OK, err);
+    assert_code(store_has_contributors(s, 1, &several, &err), KW_OK, err);
+    assert_true(several);
+    const size_t rows = count_rows(s, NULL);
+    store_close(s);
+    s = open_store(path);
+    assert_int_equal(count_rows(s, NULL), rows);
     store_close(s);
     free(path);
 }
@@ -536,6 +563,7 @@ int main(void)
         cmocka_unit_test(database_of_another_program),
         cmocka_unit_test(newer_schema),
         cmocka_unit_test(older_schema),
+        cmocka_unit_test(second_schema),
         cmocka_unit_test(truncated),
         cmocka_unit_test(damaged),
         cmocka_unit_test(no_such_place),

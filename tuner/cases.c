@@ -31,6 +31,13 @@
 #define OTHER_SEED 0xc0deu
 #define EXACT_SEED 0xe8ac7u
 
+/* The same for every variant without constants, of which a search asks for thousands. */
+struct case_draws {
+    task_shape *shapes;
+    bool *small;
+    size_t n, capacity, small_capacity;
+};
+
 kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,
                          const variant *trusted, uint64_t seed, kw_error *err)
 {
@@ -40,6 +47,7 @@ kw_code case_source_init(case_source *s, const task *t, const task_types *types,
     s->limits = limits;
     s->trusted = trusted;
     s->seed = seed;
+    s->draws = mem_calloc(1, sizeof *s->draws);
     if (!t->edge_shapes_file)
         return KW_OK;
     return task_shapes_load(t, t->edge_shapes_file, &s->edges, &s->n_edges, err);
@@ -48,6 +56,11 @@ kw_code case_source_init(case_source *s, const task *t, const task_types *types,
 void case_source_clear(case_source *s)
 {
     free(s->edges);
+    if (s->draws) {
+        free(s->draws->shapes);
+        free(s->draws->small);
+    }
+    free(s->draws);
     memset(s, 0, sizeof *s);
 }
 
@@ -174,6 +187,34 @@ static void random_shape(const case_source *s, const variant *v, uint64_t draw, 
     fill_defaults(s, out);
 }
 
+static bool has_constants(const case_source *s, const variant *v)
+{
+    bool found = false;
+    for (size_t d = 0; v && d < s->task->n_dims; d++)
+        found = found || v->fixed_dims[d] >= 0;
+    return found;
+}
+
+/* A random shape and whether it is small; drawn once for all variants that have no constants. */
+static bool small_random_shape(const case_source *s, const variant *v, uint64_t draw, task_shape *out)
+{
+    case_draws *d = s->draws;
+    if (has_constants(s, v)) {
+        random_shape(s, v, draw, out);
+        return is_small(s, out);
+    }
+    while (d->n <= draw) {
+        d->shapes = mem_grow(d->shapes, &d->capacity, d->n + 1, sizeof *d->shapes);
+        d->small = mem_grow(d->small, &d->small_capacity, d->n + 1, sizeof *d->small);
+        random_shape(s, NULL, d->n, &d->shapes[d->n]);
+        d->small[d->n] = is_small(s, &d->shapes[d->n]);
+        d->n++;
+    }
+    if (d->small[draw])
+        *out = d->shapes[draw];
+    return d->small[draw];
+}
+
 static bool same_dims(const case_source *s, const task_shape *a, const task_shape *b)
 {
     return memcmp(a->dims, b->dims, s->task->n_dims * sizeof *a->dims) == 0;
@@ -195,9 +236,8 @@ static size_t add_random(const case_source *s, const variant *v, size_t wanted, 
     size_t found = 0;
     for (uint64_t draw = 0; draw < RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
         task_shape shape;
-        random_shape(s, v, draw, &shape);
-        if (!is_small(s, &shape) || !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape) ||
-            (target && same_dims(s, target, &shape)))
+        if (!small_random_shape(s, v, draw, &shape) || !variant_fits(v, &shape, s->limits, NULL) ||
+            seen(s, cases, *n, &shape) || (target && same_dims(s, target, &shape)))
             continue;
         if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
             found++;

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Random shapes that were drawn before; cases.c has it. */
+typedef struct case_draws case_draws;
+
 /* The task's edge shapes, read once per run; `shapes` may be empty. */
 typedef struct case_source {
     const task *task;
@@ -19,6 +22,7 @@ typedef struct case_source {
     uint64_t seed;
     task_shape *edges;
     size_t n_edges;
+    case_draws *draws; /* grows when it is asked; not for two threads at once */
 } case_source;
 
 kw_code case_source_init(case_source *s, const task *t, const task_types *types, const device_limits *limits,

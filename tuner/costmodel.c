@@ -96,11 +96,9 @@ static double work_of(const costmodel *c, const task_shape *s)
     return work;
 }
 
-bool costmodel_terms(const costmodel *c, size_t v, const task_shape *s, double *out)
+bool costmodel_facts_of(const costmodel *c, size_t v, const task_shape *s, costmodel_facts *out)
 {
-    static const double at_once[] = {1, 2, 4, 8};
     const task *t = c->m->task;
-    const double units = fmax(c->source.units, 1), bytes = task_bytes(t, &c->source.types, s);
     costmodel_plan at;
     task_shape padded = *s;
     if (!c->source.plan(c->source.cookie, v, s, &at))
@@ -110,17 +108,38 @@ bool costmodel_terms(const costmodel *c, size_t v, const task_shape *s, double *
         if (t->dims[d].is_key && step > 1 && s->dims[d] < INT64_MAX / 2)
             padded.dims[d] = (s->dims[d] + step - 1) / step * step;
     }
-    const double groups = fmax(at.groups, 1), each = work_of(c, &padded) / groups;
+    *out = (costmodel_facts){fmax(at.groups, 1), at.temp_bytes, work_of(c, &padded)};
+    return true;
+}
+
+double costmodel_bytes(const costmodel *c, const task_shape *s)
+{
+    const double bytes = task_bytes(c->m->task, &c->source.types, s);
+    return isfinite(bytes) ? bytes : 0;
+}
+
+void costmodel_terms_of(const costmodel *c, const costmodel_facts *x, double bytes, double *out)
+{
+    static const double at_once[] = {1, 2, 4, 8};
+    const double units = fmax(c->source.units, 1), each = x->work / x->groups;
     size_t n = 0;
     out[n++] = 1;
     out[n++] = each;
     for (size_t i = 0; i < 4; i++)
-        out[n++] = ceil(groups / (units * at_once[i])) * each;
-    out[n++] = ceil(groups / units);
-    out[n++] = ceil(groups / (4 * units));
-    out[n++] = isfinite(bytes) ? bytes : 0;
-    out[n++] = at.temp_bytes;
-    out[n++] = groups / units * each;
+        out[n++] = ceil(x->groups / (units * at_once[i])) * each;
+    out[n++] = ceil(x->groups / units);
+    out[n++] = ceil(x->groups / (4 * units));
+    out[n++] = bytes;
+    out[n++] = x->temp_bytes;
+    out[n++] = x->groups / units * each;
+}
+
+bool costmodel_terms(const costmodel *c, size_t v, const task_shape *s, double *out)
+{
+    costmodel_facts x;
+    if (!costmodel_facts_of(c, v, s, &x))
+        return false;
+    costmodel_terms_of(c, &x, costmodel_bytes(c, s), out);
     return true;
 }
 

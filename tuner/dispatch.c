@@ -167,8 +167,10 @@ static const char *provenance_of(dispatch *d, const chosen_device *dev)
                 plural(n_rows), n_samples, plural(n_samples),
                 strcmp(dev->groups[0].mode, "cold") == 0 ? "" : ", caches warm");
     if (dev->has_tree)
-        strb_printf(&text, "; tree of %zu leaves, %zu variants; regret of shapes left out: mean %.3f, worst %.3f",
-                    dev->report.n_leaves, dev->report.n_portfolio, dev->report.held_out.mean,
+        strb_printf(&text, "; %s of %zu %s, %zu variants; regret of shapes left out: mean %.3f, worst %.3f",
+                    dev->report.n_cells > 0 ? "grid" : "tree",
+                    dev->report.n_cells > 0 ? dev->report.n_cells : dev->report.n_leaves,
+                    dev->report.n_cells > 0 ? "cells" : "leaves", dev->report.n_portfolio, dev->report.held_out.mean,
                     dev->report.held_out.worst);
     const char *kept = arena_strdup(d->memory, strb_text(&text));
     strb_clear(&names);
@@ -318,7 +320,11 @@ static kw_code choose(dispatch *d, store *s, const char *types, const char *devi
 {
     choice *c = &d->choice;
     kw_code code = choose_load(c, s, types, device_key, err);
-    if (code == KW_OK && c->groups.n == 0)
+    if (code == KW_OK && c->groups.n == 0 && c->groups.n_rejections > 0)
+        code = kw_error_set(err, KW_FAILED,
+                            "%s: no measurement of %s is believed: `kernwright results show --rejected` says why",
+                            store_path(s), c->t->name);
+    else if (code == KW_OK && c->groups.n == 0)
         code = no_rows(s, c->t, types, device_key, err);
     if (code == KW_OK)
         code = choose_all(c, s, err);
@@ -351,6 +357,10 @@ kw_code dispatch_build(store *s, const task *t, const task_types *types, const d
         dispatch_free(d);
         return code;
     }
+    if (d->choice.groups.n_rejections > 0)
+        log_info(
+            "%s: %zu measurements of %s are not believed and left out: `kernwright results show --rejected` says why",
+            store_path(s), d->choice.groups.n_rejections, t->name);
     if (d->choice.n_without_text > 0)
         log_warn("%s: for %zu shapes the fastest variant has no source text here, the next one is used", store_path(s),
                  d->choice.n_without_text);

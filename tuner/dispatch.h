@@ -5,10 +5,12 @@
 #include "base/error.h"
 #include "codegen/header.h"
 #include "tuner/store.h"
+#include "tuner/tree.h"
 
 typedef struct dispatch dispatch; /* owns variants, rows, strings of the model */
 
 #define DISPATCH_VARIANTS 8    /* of a device's portfolio, by default */
+#define DISPATCH_AUTO SIZE_MAX /* as many as are recommended, at least the default */
 #define DISPATCH_TREE_SHAPES 4 /* fewer measured shapes make no tree */
 #define DISPATCH_CURVE 16      /* sizes of portfolios that are reported */
 
@@ -16,7 +18,7 @@ typedef struct dispatch_options {
     const char *device_key; /* NULL: all devices */
     bool allow_unverified;
     const char *prefix;
-    size_t n_variants;        /* of a device's portfolio, at most PORTFOLIO_MAX; 0: no trees */
+    size_t n_variants;        /* of a device's portfolio, at most PORTFOLIO_MAX; DISPATCH_AUTO; 0: no trees */
     const task_shape *shapes; /* how much each counts, by its weight; one that is not among them counts 1 */
     size_t n_shapes;
 } dispatch_options;
@@ -32,7 +34,9 @@ typedef struct dispatch_report {
     size_t n_portfolio, n_leaves, folds;
     dispatch_regret held_out;              /* of shapes that took no part in the choice: cross-validation */
     dispatch_regret curve[DISPATCH_CURVE]; /* portfolios of 1, 2, ... variants, each shape with the best of them */
-    size_t n_curve, recommended;           /* the least size that is as good as the largest, nearly */
+    size_t n_curve, n_cells;               /* cells: of the grid; 0: a tree of nodes */
+    tree_sizes sizes;                      /* held-out regret of several sizes; none without a grid */
+    size_t recommended;                    /* the least size that is nearly as good as the best, by that if possible */
 } dispatch_report;
 
 /* Exact layer: per device and shape the winner (ledger.h) among the variants that are verified, of rows of this

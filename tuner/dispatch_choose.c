@@ -468,6 +468,9 @@ void choice_clear(choice *c)
         costs_clear(&c->devices[d].costs);
         free(c->devices[d].tree.nodes);
         free(c->devices[d].tree.leaves);
+        if (c->devices[d].tree.grid)
+            free(c->devices[d].tree.grid->leaf);
+        free(c->devices[d].tree.grid);
     }
     free(c->devices);
     results_groups_clear(&c->groups);

@@ -130,12 +130,21 @@ static void choose_tree(const choice *c, chosen_device *d)
     features_of_task(c->t, &f);
     report_curve(m, &d->report);
     costmodel *model = new_model(d, m);
-    tree *t = tree_choose(m, &f, c->n_portfolio, model, &p, &e);
+    tree_try_sizes(m, model, &d->report.sizes);
+    if (d->report.sizes.recommended > DISPATCH_VARIANTS)
+        d->report.recommended = d->report.sizes.recommended;
+    else if (d->report.recommended > DISPATCH_VARIANTS && d->report.sizes.n > 0)
+        d->report.recommended = DISPATCH_VARIANTS; /* more would only seem to help */
+    size_t wanted = c->n_portfolio;
+    if (wanted == DISPATCH_AUTO)
+        wanted = d->report.recommended > DISPATCH_VARIANTS ? d->report.recommended : DISPATCH_VARIANTS;
+    tree *t = tree_choose(m, &f, wanted, model, &p, &e);
     double *regrets = leaf_regrets(m, t, &e);
     tree_export(t, regrets, &d->tree);
     d->has_tree = true;
     d->report.n_portfolio = p.n;
     d->report.n_leaves = tree_leaves(t);
+    d->report.n_cells = tree_cells(t);
     d->report.folds = e.folds;
     d->report.held_out = (dispatch_regret){regret_mean(&e.held_out), regret_geomean(&e.held_out), e.held_out.worst};
     free(regrets);

@@ -22,6 +22,7 @@ typedef struct evaluator_options {
     const char *device;         /* as --device; NULL: default choice */
     const char *worker_command; /* NULL: this program */
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
+    int timing_workers;         /* processes that verify and time, one at a time; 0: two on a GPU, else one */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
     int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */
@@ -41,7 +42,8 @@ typedef enum candidate_kind {
     CANDIDATE_RETIME,  /* time the target again */
     CANDIDATE_DEEP,    /* shapes for a simulator; no timing */
     CANDIDATE_TASK,    /* no candidate: the task of `cases` itself. variant is NULL */
-    CANDIDATE_PROBE    /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
+    CANDIDATE_PROBE,   /* no candidate: measure the device itself (record.probe). variant and cases are NULL */
+    CANDIDATE_BINARY   /* compile, and hand over the program (record.binary). cases is NULL */
 } candidate_kind;
 
 /* Filled and owned by the caller until evaluator_next returns it. */
@@ -76,6 +78,9 @@ bool evaluator_is_starved(const evaluator *e);
 candidate *evaluator_next(evaluator *e, kw_error *err);
 /* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever). */
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err);
+/* While the two above wait, `tick` is called ten times a second or more, so that other work of this process goes on. It
+ * must not use the evaluator. NULL: no more. */
+void evaluator_set_tick(evaluator *e, void (*tick)(void *cookie), void *cookie);
 /* When the run is over: the candidates that are still pending belong to the caller again, nothing more comes back. */
 void evaluator_forget(evaluator *e);
 /* Interrupted so far? (Ctrl-C between two candidates) */

@@ -2,7 +2,10 @@
 
 #include "base/clock.h"
 
+#include <string.h>
+
 #define MOST_COMPILERS 256
+#define GPU_TIMING_WORKERS 2
 /* What a process that compiles may need: host memory, and on a GPU a context (in a quarter of its memory). */
 #define COMPILER_BYTES ((int64_t)1 << 30)
 #define CONTEXT_BYTES ((int64_t)512 << 20)
@@ -43,6 +46,21 @@ size_t policy_compile_workers(const device_info *d, const message *hello, int wa
     return (size_t)(n < 1 ? 1 : n < MOST_COMPILERS ? n : MOST_COMPILERS);
 }
 
+size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted)
+{
+    if (wanted > 0)
+        return wanted < MOST_TIMING_WORKERS ? (size_t)wanted : MOST_TIMING_WORKERS;
+    if (n_compilers == 0)
+        return 1;
+    const bool is_gpu = !d->limits.is_cpu && !d->simulated && strncmp(d->spec, "opencl:", 7) == 0;
+    return is_gpu ? GPU_TIMING_WORKERS : 1;
+}
+
+bool policy_shares_all(size_t n_compilers)
+{
+    return n_compilers > 1 && n_compilers <= MOST_TIMING_WORKERS;
+}
+
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers)
 {
     size_t most = n_compilers + 2 * READY;
@@ -58,11 +76,11 @@ size_t policy_batch(const evaluator_rates *rates, size_t n_compilers)
     return n_compilers * (rates->timing_ms > 0 && long_ones ? LONG_BATCH : SHORT_BATCH);
 }
 
-size_t policy_depth(bool is_cpu, size_t n_compilers)
+size_t policy_depth(bool is_cpu, size_t n_compilers, size_t n_timing)
 {
     if (is_cpu)
-        return n_compilers * LONG_BATCH + 1;
-    return n_compilers > 0 ? n_compilers + 2 * READY : 2;
+        return (n_compilers > 0 ? n_compilers : n_timing > 1 ? n_timing : 0) * LONG_BATCH + 1;
+    return n_compilers > 0 ? n_compilers + 2 * READY + n_timing - 1 : 2;
 }
 
 int64_t policy_samples(double hopeless_ns, bool idle)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MOST_TIMING_WORKERS 4
+
 /* What a candidate takes of a compile worker and of the timing worker, recently; 0: not known yet. */
 typedef struct evaluator_rates {
     double compile_ms, timing_ms;
@@ -21,6 +23,15 @@ void policy_learn(double *mean_ms, int64_t since_ns);
  * timing worker's busy), as far as the memory of host and device goes; at least one. */
 size_t policy_compile_workers(const device_info *d, const message *hello, int wanted);
 
+/* Processes that verify and time. Two on a GPU, so that it is not idle while one of them only works on the host;
+ * `wanted` > 0: so many. One where nothing is compiled ahead, and on a CPU device: there the host is the device. */
+size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted);
+
+/* On a CPU device, where compilers stand still while something is timed: should every process compile, verify and time
+ * its own candidates? That saves building each program a second time, but every process holds inputs and expected
+ * values: for few of them. */
+bool policy_shares_all(size_t n_compilers);
+
 /* How many candidates may be compiled, or compiling, before the timing worker takes them. A candidate that is compiled
  * long before is chosen without knowing how those before it came out; with too few the device waits. */
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers);
@@ -32,7 +43,7 @@ size_t policy_batch(const evaluator_rates *rates, size_t n_compilers);
 /* How many candidates are in flight: enough for all that may be compiled at once or wait for the timing worker, and for
  * those that are done but whose answer has to wait for an earlier one. Follows from the machine alone, so that a
  * search is the same every time. */
-size_t policy_depth(bool is_cpu, size_t n_compilers);
+size_t policy_depth(bool is_cpu, size_t n_compilers, size_t n_timing);
 
 /* Samples of a run of a millisecond or more. While the device would only wait for a compiler (`idle`) they cost
  * nothing, and there may be more, within a tenth of a second. `hopeless_ns`: the longest run that is timed to the

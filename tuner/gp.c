@@ -11,6 +11,8 @@
 
 #define LEAST_PIVOT 1e-10 /* of a Cholesky factor: below, the target is a duplicate and its noise is raised */
 #define LEAST_VARIANCE 1e-9f
+#define LANES 16  /* columns that are worked on together */
+#define BLOCK 256 /* a multiple of it: with 250 rows 256 KiB */
 
 static void mark_powers(gp *g)
 {
@@ -145,42 +147,92 @@ void gp_retarget(gp *g, const double *y)
 
 /* ---- prediction ---- */
 
-void gp_watch(gp *g, const uint32_t *pool, size_t m)
+/* Covariances of one configuration with the watched ones from `first` to before `end`: `by_value` has the factors that
+ * it can have with each value. */
+static void covariance_row(const gp *g, const float *by_value, size_t first, size_t end, float *row)
 {
-    g->pool = pool;
-    if (m != g->m)
-        g->rows_capacity = 0;
-    g->m = m;
-    g->n_rows = g->n_means = 0;
-    g->mean = mem_realloc(g->mean, m * sizeof *g->mean + 1);
-    g->left = mem_realloc(g->left, m * sizeof *g->left + 1);
-}
-
-/* Covariances of one configuration with the watched ones: the factors that it can have with each value come first. */
-static void covariance_row(const gp *g, const uint32_t *at, float *row)
-{
-    float *by_value = mem_alloc(g->n_table / 2 * sizeof *by_value);
-    for (size_t p = 0; p < g->n_params; p++)
-        for (uint32_t v = 0; v < g->n_values[p]; v++)
-            by_value[g->offset[p] / 2 + v] = (float)g->factor[gp_entry(g, p, at[p], v)];
-    for (size_t j = 0; j < g->m; j++) {
+    for (size_t j = first; j < end; j++) {
         const uint32_t *config = g->pool + j * g->n_params;
         float k = (float)g->scale;
         for (size_t p = 0; p < g->n_params; p++)
             k *= by_value[g->offset[p] / 2 + config[p]];
         row[j] = k;
     }
+}
+
+static void factors_by_value(const gp *g, const uint32_t *at, float *by_value)
+{
+    for (size_t p = 0; p < g->n_params; p++)
+        for (uint32_t v = 0; v < g->n_values[p]; v++)
+            by_value[g->offset[p] / 2 + v] = (float)g->factor[gp_entry(g, p, at[p], v)];
+}
+
+/* row -= sum of weight[k] times row k of `rows`, n numbers of each; n is a multiple of LANES, so that compilers see
+ * loops of a known length. */
+static void subtract_rows(float *restrict row, const float *restrict rows, size_t stride, const double *weight,
+                          size_t k, size_t n)
+{
+    size_t r = 0;
+    for (; r + 4 <= k; r += 4) {
+        const float *a = rows + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        float wa = (float)weight[r], wb = (float)weight[r + 1], wc = (float)weight[r + 2], wd = (float)weight[r + 3];
+        for (size_t j = 0; j < n; j += LANES)
+            for (size_t i = j; i < j + LANES; i++)
+                row[i] = row[i] - wa * a[i] - wb * b[i] - wc * c[i] - wd * d[i];
+    }
+    for (; r < k; r++)
+        for (size_t j = 0; j < n; j += LANES)
+            for (size_t i = j; i < j + LANES; i++)
+                row[i] -= (float)weight[r] * rows[r * stride + i];
+}
+
+/* Rows `from` to before `to`, in blocks of columns that stay in a cache. Those before are there. */
+static void whiten(gp *g, size_t from, size_t to)
+{
+    size_t width = g->n_table / 2;
+    float *by_value = mem_alloc((to - from) * width * sizeof *by_value + 1);
+    for (size_t i = from; i < to; i++)
+        factors_by_value(g, g->configs + i * g->n_params, by_value + (i - from) * width);
+    for (size_t at = 0; at < g->stride; at += BLOCK) {
+        size_t end = at + BLOCK < g->stride ? at + BLOCK : g->stride;
+        for (size_t i = from; i < to; i++) {
+            const double *lower = g->lower + i * g->capacity;
+            float *row = g->white + i * g->stride, one = (float)(1 / lower[i]);
+            memset(row + at, 0, (end - at) * sizeof *row);
+            covariance_row(g, by_value + (i - from) * width, at, end < g->m ? end : g->m, row);
+            subtract_rows(row + at, g->white + at, g->stride, lower, i, end - at);
+            for (size_t j = at; j < end; j++) {
+                row[j] *= one;
+                g->left[j] = (i == 0 ? (float)g->scale : g->left[j]) - row[j] * row[j];
+            }
+        }
+    }
     free(by_value);
 }
 
-static void whiten_row(gp *g, size_t i)
+static void add_means(gp *g, size_t from, size_t to)
 {
-    const double *lower = g->lower + i * g->capacity;
-    float *row = g->white + i * g->m;
-    covariance_row(g, g->configs + i * g->n_params, row);
-    for (size_t k = 0; k < i; k++)
-        cblas_saxpy((int)g->m, (float)-lower[k], g->white + k * g->m, 1, row, 1);
-    cblas_sscal((int)g->m, (float)(1 / lower[i]), row, 1);
+    if (from == 0)
+        memset(g->mean, 0, g->stride * sizeof *g->mean);
+    for (size_t i = from; i < to; i++)
+        cblas_saxpy((int)g->stride, (float)g->beta[i], g->white + i * g->stride, 1, g->mean, 1);
+}
+
+static size_t padded(size_t m)
+{
+    return (m + LANES - 1) / LANES * LANES;
+}
+
+void gp_watch(gp *g, const uint32_t *pool, size_t m)
+{
+    g->pool = pool;
+    if (padded(m) != g->stride)
+        g->rows_capacity = 0;
+    g->m = m;
+    g->stride = padded(m);
+    g->n_rows = g->n_means = 0;
+    g->mean = mem_realloc(g->mean, g->stride * sizeof *g->mean + 1);
+    g->left = mem_realloc(g->left, g->stride * sizeof *g->left + 1);
 }
 
 /* Sums over the rows are kept: only those that came since, or the means of other targets, are added. */
@@ -188,21 +240,14 @@ void gp_predict(gp *g, float *mean, float *variance)
 {
     if (g->n > g->rows_capacity) {
         g->rows_capacity = g->capacity;
-        g->white = mem_realloc(g->white, g->rows_capacity * g->m * sizeof *g->white + 1);
+        g->white = mem_realloc(g->white, g->rows_capacity * g->stride * sizeof *g->white + 1);
     }
-    for (; g->n_rows < g->n; g->n_rows++) {
-        const float *row = g->white + g->n_rows * g->m;
-        whiten_row(g, g->n_rows);
-        for (size_t j = 0; j < g->m; j++)
-            g->left[j] = (g->n_rows == 0 ? (float)g->scale : g->left[j]) - row[j] * row[j];
-    }
-    if (g->n_means == 0)
-        memset(g->mean, 0, g->m * sizeof *g->mean);
-    for (; g->n_means < g->n; g->n_means++)
-        cblas_saxpy((int)g->m, (float)g->beta[g->n_means], g->white + g->n_means * g->m, 1, g->mean, 1);
+    whiten(g, g->n_rows, g->n);
+    add_means(g, g->n_means, g->n);
+    g->n_rows = g->n_means = g->n;
     for (size_t j = 0; j < g->m; j++) {
         float left = g->n == 0 ? (float)g->scale : g->left[j];
-        mean[j] = g->mean[j];
+        mean[j] = g->n == 0 ? 0 : g->mean[j];
         variance[j] = left < LEAST_VARIANCE ? LEAST_VARIANCE : left;
     }
 }

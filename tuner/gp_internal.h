@@ -28,8 +28,8 @@ struct gp {
     double noise, scale;
     /* watched */
     const uint32_t *pool;
-    size_t m, n_rows, rows_capacity; /* n_rows: of `white` that are filled */
-    float *white;       /* covariance of the watched with the targets' places, whitened; one row of m per target */
+    size_t m, stride, n_rows, rows_capacity; /* stride: m rounded up; n_rows: of `white` that are filled */
+    float *white;       /* covariance of the watched with the targets' places, whitened; one row per target */
     size_t n_means;     /* targets that are in `mean` */
     float *mean, *left; /* posterior mean and variance of the watched */
 };

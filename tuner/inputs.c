@@ -5,8 +5,13 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST_THREADS 8
+#define ELEMENTS_A_THREAD ((uint64_t)1 << 20)
 
 /* How one tensor is drawn. */
 typedef struct generator {
@@ -180,33 +185,77 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
     return KW_OK;
 }
 
-kw_code inputs_fill(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
-                    uint64_t seed, const tensor_layout *l, void *native, double *values, kw_error *err)
-{
+/* A part of a tensor, for one thread. */
+typedef struct part {
     generator g;
-    kw_code code = set_up(t, types, shape, tensor, dist, seed, l->type, &g, err);
-    if (code != KW_OK)
-        return code;
-    const size_t size = dtype_bytes(l->type);
-    if (dist == DIST_ROWS)
-        g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
-    const generator local = g; /* no write below can change it */
-    for (uint64_t i = 0; i < l->elements; i++) {
+    const tensor_layout *layout;
+    unsigned char *native;
+    double *values;
+    uint64_t from, to;
+} part;
+
+static void *fill_part(void *cookie)
+{
+    const part p = *(const part *)cookie; /* no write below can change it */
+    const size_t size = dtype_bytes(p.layout->type);
+    for (uint64_t i = p.from; i < p.to; i++) {
         unsigned char cell[8];
-        double x = draw(&local, i);
-        if (l->type == DTYPE_F32) { /* the common case, some hundred million times */
+        double x = draw(&p.g, i);
+        if (p.layout->type == DTYPE_F32) { /* the common case, some hundred million times */
             float f = (float)x;
             memcpy(cell, &f, sizeof f);
             x = (double)f;
         } else {
-            dtype_store(l->type, cell, 0, x);
-            x = dtype_load(l->type, cell, 0);
+            dtype_store(p.layout->type, cell, 0, x);
+            x = dtype_load(p.layout->type, cell, 0);
         }
-        if (native)
-            memcpy((unsigned char *)native + i * size, cell, size);
-        if (values)
-            values[i] = x;
+        if (p.native)
+            memcpy(p.native + i * size, cell, size);
+        if (p.values)
+            p.values[i] = x;
     }
+    return NULL;
+}
+
+/* Of large tensors; the device waits for them. */
+static size_t threads_for(uint64_t elements)
+{
+    cpu_set_t set;
+    const uint64_t wanted = elements / ELEMENTS_A_THREAD;
+    const int there = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const uint64_t most = there < MOST_THREADS ? (uint64_t)there : MOST_THREADS;
+    return wanted < 1 ? 1 : wanted < most ? (size_t)wanted : (size_t)most;
+}
+
+/* Every element follows from its place alone. A thread that cannot be had is done without. */
+static void fill_parts(const part *whole, size_t n)
+{
+    part parts[MOST_THREADS];
+    pthread_t threads[MOST_THREADS];
+    bool started[MOST_THREADS] = {false};
+    for (size_t k = 0; k < n; k++) {
+        parts[k] = *whole;
+        parts[k].from = whole->to / n * k;
+        parts[k].to = k + 1 == n ? whole->to : whole->to / n * (k + 1);
+        started[k] = k + 1 < n && pthread_create(&threads[k], NULL, fill_part, &parts[k]) == 0;
+        if (!started[k])
+            fill_part(&parts[k]);
+    }
+    for (size_t k = 0; k < n; k++)
+        if (started[k])
+            pthread_join(threads[k], NULL);
+}
+
+kw_code inputs_fill(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
+                    uint64_t seed, const tensor_layout *l, void *native, double *values, kw_error *err)
+{
+    part whole = {.layout = l, .native = native, .values = values, .to = l->elements};
+    kw_code code = set_up(t, types, shape, tensor, dist, seed, l->type, &whole.g, err);
+    if (code != KW_OK)
+        return code;
+    if (dist == DIST_ROWS)
+        whole.g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
+    fill_parts(&whole, threads_for(l->elements));
     return KW_OK;
 }
 

@@ -4,6 +4,7 @@
  *   worker -> {"type":"hello","protocol":1,"version":..,"pid":..,"host":..,"devices":[..],"note":..}
  *   coordinator -> {"type":"job","id":..,...}        one at a time
  *   worker -> {"type":"stage","id":..,"name":"compile"}  written and flushed BEFORE each stage begins
+ *   coordinator -> {"type":"go","id":..}             to a worker whose stage said "turn":"wait"
  *   worker -> {"type":"result","id":..,"record":{..}}
  *   worker -> {"type":"error","code":..,"text":..}   no candidate's fault: the worker exits with `code`
  *   coordinator closes standard input: the worker ends.
@@ -33,7 +34,8 @@ typedef enum job_mode {
     JOB_EVALUATE, /* all cases, then time the last one */
     JOB_TIME,     /* time only the last case; verification of the timed run's output still happens */
     JOB_CHECK,    /* no candidate: does the task's reference agree with itself? No device is opened */
-    JOB_PROBE     /* no candidate: measure the device itself. Only id, device and limits are given */
+    JOB_PROBE,    /* no candidate: measure the device itself. Only id, device and limits are given */
+    JOB_BINARY    /* build only, and hand over the compiled program. No task, no cases */
 } job_mode;
 
 /* How inputs are drawn; see docs/measurement.md. All respect each tensor's domain. */
@@ -73,6 +75,20 @@ typedef struct job_timing {
     double hopeless_ns; /* stop after 2 samples when both are over this; 0: never */
 } job_timing;
 
+/* When a worker asks before it uses the device, because others use it too: it says that it waits for its turn, goes on
+ * when it is told to, and says when the turn is over. */
+typedef enum job_turns {
+    TURNS_NONE, /* it does not ask */
+    TURNS_TIME, /* before it times, which wants nobody beside it */
+    TURNS_ALL,  /* before the first case as well, which may have others beside it that verify */
+    TURNS_COUNT
+} job_turns;
+const char *job_turns_name(job_turns t); /* "none", "time", "all" */
+
+/* What a stage says of a turn. */
+typedef enum turn_state { TURN_NONE, TURN_WAIT, TURN_OVER, TURN_COUNT } turn_state;
+const char *turn_state_name(turn_state t); /* "none", "wait", "over" */
+
 typedef struct job_limits {
     int64_t compile_ms, run_ms; /* deadlines per stage, enforced by the coordinator; 0: none */
 } job_limits;
@@ -83,12 +99,14 @@ typedef struct job {
     job_mode mode;
     language lang;
     const char *source, *options;
-    const task *task; /* NULL for JOB_PROBE */
+    const task *task; /* NULL for JOB_PROBE and JOB_BINARY */
     task_types types;
     job_case *cases;
     size_t n_cases;
     job_timing timing;
     job_limits limits;
+    job_turns turns;
+    bool prepare;      /* JOB_COMPILE: the worker's own kernels as well, for the one that verifies */
     int64_t verify_ms; /* JOB_VERIFY: no further case is begun after so long; 0: all cases */
     /* The trusted variant for full comparison of sampled cases; NULL source: none. */
     const char *trusted_source, *trusted_options;
@@ -112,9 +130,13 @@ typedef struct job_record {
     double compile_start_ms, verify_start_ms, time_start_ms; /* since the job was received */
     double device_ms;                            /* of these, waiting for the device at work for the candidate */
     int64_t registers, spill_bytes, local_bytes; /* -1 unknown */
+    char *extra;                                 /* facts that have no column, a JSON object; NULL if none */
     size_t cases_passed;
     double worst_error;   /* largest |x - v| / bound over all compared elements; <= 1 passes; at most JOB_MAX_ERROR */
     probe_figures *probe; /* of JOB_PROBE; else NULL */
+    char *identity;       /* of JOB_BINARY: of device and driver (kw_key_query_identity); else NULL */
+    unsigned char *binary;
+    size_t n_binary; /* bytes */
 } job_record;
 
 #define JOB_MAX_ERROR 1e30   /* worst_error of NaN, of infinities, and of a difference where none is allowed */
@@ -126,7 +148,11 @@ void job_record_clear(job_record *r);
  * other bytes are replaced. */
 void job_print(const job *j, strb *out);
 void job_stage_print(int64_t id, stage s, strb *out);
-/* The same, while the task's own code is at work: its reference. What goes wrong now is no candidate's fault. */
+void job_turn_print(int64_t id, stage s, turn_state t, strb *out);
+void job_go_print(int64_t id, strb *out);
+bool job_is_go(const char *line, size_t length, int64_t id); /* the answer to TURN_WAIT? */
+/* The same as job_stage_print, while the task's own code is at work: its reference. What goes wrong now is no
+ * candidate's fault. */
 void job_task_stage_print(int64_t id, stage s, const char *task_name, strb *out);
 void job_record_print(int64_t id, const job_record *r, strb *out);
 void job_error_print(kw_code code, const char *text, strb *out);
@@ -139,6 +165,7 @@ typedef struct message {
     message_type type;
     int64_t id;
     stage stage;       /* MESSAGE_STAGE */
+    turn_state turn;   /* MESSAGE_STAGE */
     char task[64];     /* MESSAGE_STAGE: the task whose own code is at work; "" while it is the candidate's */
     job_record record; /* MESSAGE_RESULT */
     kw_error error;    /* MESSAGE_ERROR */

@@ -74,6 +74,34 @@ void job_task_stage_print(int64_t id, stage s, const char *task_name, strb *out)
     print_line(o, out);
 }
 
+void job_turn_print(int64_t id, stage s, turn_state t, strb *out)
+{
+    json *o = new_message("stage");
+    json_set_int(o, "id", id);
+    json_set_string(o, "name", stage_name(s));
+    json_set_string(o, "turn", turn_state_name(t));
+    print_line(o, out);
+}
+
+void job_go_print(int64_t id, strb *out)
+{
+    json *o = new_message("go");
+    json_set_int(o, "id", id);
+    print_line(o, out);
+}
+
+bool job_is_go(const char *line, size_t length, int64_t id)
+{
+    kw_error ignored;
+    const char *type;
+    int64_t got = -1;
+    json *o = json_parse(line, length, "worker", 1, 1, &ignored);
+    bool good = o && json_get_string(o, "type", "go", &type, &ignored) == KW_OK && strcmp(type, "go") == 0 &&
+                json_get_int(o, "id", "go", &got, &ignored) == KW_OK && got == id;
+    json_free(o);
+    return good;
+}
+
 void job_stage_print(int64_t id, stage s, strb *out)
 {
     job_task_stage_print(id, s, NULL, out);
@@ -85,6 +113,21 @@ void job_error_print(kw_code code, const char *text, strb *out)
     json_set_int(o, "code", code);
     json_set_string(o, "text", text);
     print_line(o, out);
+}
+
+/* Bytes as hex digits. */
+static void set_binary(json *o, const job_record *r)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *hex = mem_alloc(2 * r->n_binary + 1);
+    for (size_t i = 0; i < r->n_binary; i++) {
+        hex[2 * i] = digits[r->binary[i] >> 4];
+        hex[2 * i + 1] = digits[r->binary[i] & 15];
+    }
+    hex[2 * r->n_binary] = '\0';
+    json_set_string(o, "binary", hex);
+    json_set_string(o, "identity", r->identity);
+    free(hex);
 }
 
 static json *record_to_json(const job_record *r)
@@ -114,10 +157,14 @@ static json *record_to_json(const job_record *r)
     json_set_int(o, "registers", r->registers);
     json_set_int(o, "spill_bytes", r->spill_bytes);
     json_set_int(o, "local_bytes", r->local_bytes);
+    if (r->extra)
+        json_set(o, "extra", json_parse(r->extra, strlen(r->extra), NULL, 1, 1, NULL));
     json_set_int(o, "cases_passed", (int64_t)r->cases_passed);
     json_set_number(o, "worst_error", fmin(r->worst_error, JOB_MAX_ERROR));
     if (r->probe)
         json_set(o, "probe", probe_figures_to_json(r->probe));
+    if (r->binary)
+        set_binary(o, r);
     return o;
 }
 
@@ -134,8 +181,11 @@ void job_record_print(int64_t id, const job_record *r, strb *out)
 void job_record_clear(job_record *r)
 {
     free(r->detail);
+    free(r->extra);
     free(r->samples_ns);
     free(r->probe);
+    free(r->identity);
+    free(r->binary);
     memset(r, 0, sizeof *r);
 }
 
@@ -235,6 +285,19 @@ static kw_code read_figures(const json *o, job_record *out, kw_error *err)
     return code;
 }
 
+static kw_code read_extra(const json *o, job_record *out, kw_error *err)
+{
+    const json *extra = json_get(o, "extra");
+    if (!extra)
+        return KW_OK;
+    if (json_kind_of(extra) != JSON_OBJECT)
+        return kw_error_set(err, KW_BAD_INPUT, "result: extra is no object");
+    strb text = STRB_INIT;
+    json_print(extra, &text);
+    out->extra = strb_take(&text);
+    return KW_OK;
+}
+
 static kw_code read_probe(const json *o, job_record *out, kw_error *err)
 {
     const json *figures = json_get(o, "probe");
@@ -242,6 +305,33 @@ static kw_code read_probe(const json *o, job_record *out, kw_error *err)
         return KW_OK;
     out->probe = mem_calloc(1, sizeof *out->probe);
     return probe_figures_from_json(figures, "result: probe", out->probe, err);
+}
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static kw_code read_binary(const json *o, job_record *out, kw_error *err)
+{
+    const char *hex, *identity;
+    kw_code code = json_opt_string(o, "binary", "result", NULL, &hex, err);
+    if (code != KW_OK || !hex)
+        return code;
+    code = json_get_string(o, "identity", "result", &identity, err);
+    if (code != KW_OK)
+        return code;
+    const size_t n = strlen(hex) / 2;
+    out->identity = mem_strdup(identity);
+    out->binary = mem_alloc(n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const int high = digit_of(hex[2 * i]), low = digit_of(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return kw_error_set(err, KW_BAD_INPUT, "result: binary is not hex digits");
+        out->binary[i] = (unsigned char)(16 * high + low);
+    }
+    out->n_binary = n;
+    return KW_OK;
 }
 
 static kw_code read_result(const json *o, message *out, kw_error *err)
@@ -258,6 +348,10 @@ static kw_code read_result(const json *o, message *out, kw_error *err)
         code = read_samples(record, &out->record, err);
     if (code == KW_OK)
         code = read_probe(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_extra(record, &out->record, err);
+    if (code == KW_OK)
+        code = read_binary(record, &out->record, err);
     return code;
 }
 
@@ -274,6 +368,11 @@ static kw_code read_stage(const json *o, message *out, kw_error *err)
         code = json_opt_string(o, "task", "stage", "", &of_task, err);
     if (code == KW_OK)
         snprintf(out->task, sizeof out->task, "%s", of_task);
+    const char *turn;
+    if (code == KW_OK)
+        code = json_opt_string(o, "turn", "stage", turn_state_name(TURN_NONE), &turn, err);
+    if (code == KW_OK && !turn_state_from_name(turn, &out->turn))
+        return kw_error_set(err, KW_BAD_INPUT, "stage: turn \"%.60s\" is not known", turn);
     return code;
 }
 

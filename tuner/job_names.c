@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-static const char *const mode_names[] = {"compile", "verify", "evaluate", "time", "check", "probe"};
+static const char *const mode_names[] = {"compile", "verify", "evaluate", "time", "check", "probe", "binary"};
 static const char *const distribution_names[DIST_COUNT] = {"normal", "integers", "large", "sparse", "negative", "rows"};
+static const char *const turns_names[TURNS_COUNT] = {"none", "time", "all"};
+static const char *const turn_names[TURN_COUNT] = {"none", "wait", "over"};
 static const char *const method_names[] = {"auto", "events", "batch"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -53,5 +55,31 @@ bool timing_method_from_name(const char *name, timing_method *out)
     int i = index_of(name, method_names, COUNT(method_names));
     if (i >= 0)
         *out = (timing_method)i;
+    return i >= 0;
+}
+
+const char *job_turns_name(job_turns t)
+{
+    return (size_t)t < TURNS_COUNT ? turns_names[t] : "unknown";
+}
+
+bool job_turns_from_name(const char *name, job_turns *out)
+{
+    int i = index_of(name, turns_names, TURNS_COUNT);
+    if (i >= 0)
+        *out = (job_turns)i;
+    return i >= 0;
+}
+
+const char *turn_state_name(turn_state t)
+{
+    return (size_t)t < TURN_COUNT ? turn_names[t] : "unknown";
+}
+
+bool turn_state_from_name(const char *name, turn_state *out)
+{
+    int i = index_of(name, turn_names, TURN_COUNT);
+    if (i >= 0)
+        *out = (turn_state)i;
     return i >= 0;
 }

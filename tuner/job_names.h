@@ -10,5 +10,7 @@ const char *job_mode_name(job_mode m);
 bool job_mode_from_name(const char *name, job_mode *out);
 bool distribution_from_name(const char *name, distribution *out);
 bool timing_method_from_name(const char *name, timing_method *out);
+bool job_turns_from_name(const char *name, job_turns *out);
+bool turn_state_from_name(const char *name, turn_state *out);
 
 #endif

@@ -186,7 +186,12 @@ static kw_code read_heading(const json *o, arena *a, job *out, kw_error *err)
         code = json_get_string(o, "mode", "job", &mode, err);
     if (code == KW_OK && !job_mode_from_name(mode, &out->mode))
         return bad_name("job", "mode", mode, err);
-    return code;
+    const char *turns;
+    if (code == KW_OK)
+        code = json_opt_string(o, "turns", "job", job_turns_name(TURNS_NONE), &turns, err);
+    if (code == KW_OK && !job_turns_from_name(turns, &out->turns))
+        return bad_name("job", "turns", turns, err);
+    return code == KW_OK ? json_opt_bool(o, "prepare", "job", false, &out->prepare, err) : code;
 }
 
 static kw_code read_language(const json *o, job *out, kw_error *err)
@@ -218,8 +223,9 @@ static kw_code read_candidate(const json *o, arena *a, job *out, task **t, kw_er
     kw_code code = read_language(o, out, err);
     if (code == KW_OK)
         code = read_programs(o, a, out, err);
-    if (code == KW_OK)
-        code = read_task(o, out, t, err);
+    if (code != KW_OK || out->mode == JOB_BINARY)
+        return code;
+    code = read_task(o, out, t, err);
     if (code == KW_OK)
         code = read_cases(o, a, out, err);
     if (code == KW_OK)

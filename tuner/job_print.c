@@ -54,6 +54,8 @@ static void add_candidate(json *o, const job *j)
 {
     json_set_string(o, "language", language_name(j->lang));
     json_set(o, "program", program_to_json(j->source, j->options));
+    if (j->mode == JOB_BINARY)
+        return;
     if (j->trusted_source)
         json_set(o, "trusted", program_to_json(j->trusted_source, j->trusted_options));
     json_set(o, "task", task_to_json(j->task));
@@ -75,6 +77,10 @@ void job_print(const job *j, strb *out)
     json_set_int(o, "id", j->id);
     json_set_string(o, "device", j->device);
     json_set_string(o, "mode", job_mode_name(j->mode));
+    if (j->turns != TURNS_NONE)
+        json_set_string(o, "turns", job_turns_name(j->turns));
+    if (j->prepare)
+        json_set_bool(o, "prepare", true);
     if (j->mode != JOB_PROBE)
         add_candidate(o, j);
     json *limits = json_new_object();

@@ -40,10 +40,10 @@ static size_t *slot_of(const ledger *l, const char *source_hash)
     return &l->slots[i];
 }
 
-static void grow_slots(ledger *l)
+static void make_slots(ledger *l, size_t n)
 {
     free(l->slots);
-    l->n_slots = l->n_slots ? 2 * l->n_slots : 16;
+    l->n_slots = n;
     l->slots = mem_calloc(l->n_slots, sizeof *l->slots);
     for (size_t i = 0; i < l->n; i++)
         *slot_of(l, l->entries[i].source_hash) = i + 1;
@@ -58,7 +58,7 @@ ledger_entry *ledger_find(const ledger *l, const char *source_hash)
 static ledger_entry *new_entry(ledger *l, const measurement *m)
 {
     if (2 * (l->n + 1) > l->n_slots)
-        grow_slots(l);
+        make_slots(l, l->n_slots ? 2 * l->n_slots : 16);
     l->entries = mem_grow(l->entries, &l->capacity, l->n + 1, sizeof *l->entries);
     ledger_entry *e = &l->entries[l->n++];
     memset(e, 0, sizeof *e);
@@ -131,6 +131,19 @@ ledger_entry *ledger_add(ledger *l, const measurement *m)
     if (m->verified > e->verified)
         e->verified = m->verified;
     return e;
+}
+
+void ledger_trim(ledger *l)
+{
+    size_t n = 2;
+    while (n < 2 * l->n)
+        n *= 2;
+    if (l->n > 0 && n < l->n_slots)
+        make_slots(l, n);
+    if (l->n > 0 && l->n < l->capacity) {
+        l->entries = mem_realloc(l->entries, l->n * sizeof *l->entries);
+        l->capacity = l->n;
+    }
 }
 
 /* ---- the winner ---- */

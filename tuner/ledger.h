@@ -40,6 +40,8 @@ void ledger_clear(ledger *l);
 /* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */
 ledger_entry *ledger_add(ledger *l, const measurement *m);
 ledger_entry *ledger_find(const ledger *l, const char *source_hash);
+/* Gives back what was allocated for entries to come. */
+void ledger_trim(ledger *l);
 /* The winner: lowest median; among those whose interval overlaps the leader's and whose median is so near that
  * noise may be the difference, the lowest source hash. Near is the leader's noise, but 0.5% to 5%; 2% where it is
  * not known. `usable` limits the choice (NULL: any); entries that are not ok or have no time never win. NULL if

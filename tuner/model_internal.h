@@ -21,6 +21,7 @@ struct model_search {
     double *y;
     size_t fitted_at;      /* successes at the last fit */
     size_t best_at;        /* the best when the model was made; SIZE_MAX: make it anew */
+    size_t made_at;        /* observations then */
     double mean, sd, bend; /* of the targets */
     /* candidates */
     uint32_t *pool;
@@ -41,6 +42,7 @@ void model_scale_targets(model_search *x);
 /* Of an observation, on the scale of the model: standardised, without what is known from elsewhere. */
 double model_target(const model_search *x, size_t i);
 
+bool model_is_large(const model_search *x); /* the space, as the settings say */
 /* New candidates. */
 void model_new_pool(model_search *x);
 /* Brings the candidates' chance of success up to date. */

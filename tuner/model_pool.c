@@ -15,6 +15,11 @@ static void add_candidate(model_search *x, const uint32_t *config)
     memcpy(x->pool + x->m++ * x->seen.n_params, config, x->seen.n_params * sizeof *config);
 }
 
+bool model_is_large(const model_search *x)
+{
+    return space_count(x->seen.space) > x->settings.large;
+}
+
 static void fill_pool(model_search *x)
 {
     const space *s = x->seen.space;
@@ -26,7 +31,8 @@ static void fill_pool(model_search *x)
         }
         return;
     }
-    for (size_t i = 0; i < x->settings.pool; i++) {
+    size_t n_random = model_is_large(x) ? x->settings.few : x->settings.pool;
+    for (size_t i = 0; i < n_random; i++) {
         moves_sample(&x->moves, x->moves.working);
         add_candidate(x, x->moves.working);
     }

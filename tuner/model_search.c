@@ -3,7 +3,8 @@
  * A design of a few configurations far from each other comes first. Then, for each proposal, the model is brought up to
  * date and the candidate with the largest expected improvement, times the probability that it does not fail, is
  * proposed. The model is made anew, with new hyper-parameters and new candidates, while it is young, after each tenth
- * more observations, and (with the old hyper-parameters) when there is a new best; between these it only grows.
+ * more observations, and (with the old hyper-parameters) when there is a new best or, in large spaces, after some
+ * observations; between these it only grows.
  */
 #include "tuner/model_internal.h"
 
@@ -29,6 +30,9 @@ const model_settings model_bayes_settings = {
     .design = 12,
     .spread = 1,
     .pool = 2500,
+    .large = 100000,
+    .few = 500,
+    .renew = 10,
     .elites = 5,
     .bend = 1.5,
     .tail = 1,
@@ -40,6 +44,9 @@ const model_settings model_auto_settings = {
     .design = 5,
     .spread = 5,
     .pool = 2500,
+    .large = 100000,
+    .few = 500,
+    .renew = 10,
     .elites = 5,
     .bend = 1.5,
     .tail = 0.5,
@@ -278,13 +285,14 @@ static void update(model_search *x)
     bool to_fit = x->fitted_at == 0 || (x->seen.n_ok < YOUNG && x->seen.n_ok != x->fitted_at) ||
                   (double)x->seen.n_ok >= GROWTH * (double)x->fitted_at;
     if (to_fit || x->seen.n_ok < x->settings.doubt_until || x->best_at != x->seen.best ||
-        x->n_modelled + 1 >= MAX_MODELLED) {
+        (model_is_large(x) && x->seen.n >= x->made_at + x->settings.renew) || x->n_modelled + 1 >= MAX_MODELLED) {
         model_scale_targets(x);
         if (to_fit)
             fit(x);
         condition(x);
         model_new_pool(x);
         x->best_at = x->seen.best;
+        x->made_at = x->seen.n;
     }
     grow_model(x);
     predict(x);

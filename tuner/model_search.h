@@ -14,6 +14,10 @@ typedef struct model_settings {
     size_t design; /* proposals before there is a model */
     size_t spread; /* random configurations of which each of them is the one farthest from all before */
     size_t pool;   /* random configurations among the candidates; all valid ones if there are no more */
+    /* In a space of more than `large` valid configurations only `few` random ones, and new candidates after each
+     * `renew` observations. A random one there is hardly ever good, just far from all that is known: with many of them
+     * the largest expected improvement is always somewhere else, and the search does not finish what it has begun. */
+    size_t large, few, renew;
     size_t elites; /* the neighbours of the best are candidates too */
     double bend;   /* times beyond `bend` times the distance of the design's median from the best (in logarithms) */
     double tail;   /* are compressed: by this factor, and logarithmically */

@@ -27,6 +27,8 @@ struct oclgrind {
     evaluator *e;
     int64_t local_bytes, max_group; /* that it was started with */
     char *broken;                   /* why it cannot be started; NULL: it can, or was not tried */
+    candidate c;                    /* at work, or done and not asked for yet */
+    bool is_begun, is_done;
 };
 
 /* ---- the program ---- */
@@ -91,6 +93,7 @@ void oclgrind_free(oclgrind *g)
 {
     if (!g)
         return;
+    oclgrind_cancel(g);
     evaluator_close(g->e);
     strb_clear(&g->version);
     free(g->path);
@@ -188,19 +191,70 @@ static kw_code absent(const oclgrind *g, oclgrind_verdict *verdict, job_record *
     return KW_OK;
 }
 
+static void begin(oclgrind *g, const variant *v, const case_source *cases)
+{
+    memset(&g->c, 0, sizeof g->c);
+    g->c.kind = CANDIDATE_DEEP;
+    g->c.variant = v;
+    g->c.cases = cases;
+    g->is_begun = true;
+    g->is_done = false;
+    evaluator_submit(g->e, &g->c);
+}
+
+/* What was begun, by the end; if it is to be waited for. */
+static kw_code take(oclgrind *g, int64_t timeout_ms, kw_error *err)
+{
+    if (g->is_done)
+        return KW_OK;
+    g->is_done = evaluator_next_within(g->e, timeout_ms, err) != NULL;
+    if (g->is_done || err->code == KW_OK)
+        return KW_OK;
+    evaluator_forget(g->e);
+    g->is_begun = false;
+    return err->code;
+}
+
+void oclgrind_cancel(oclgrind *g)
+{
+    if (!g || !g->is_begun)
+        return;
+    if (!g->is_done) { /* the worker is at it: it goes too */
+        evaluator_close(g->e);
+        g->e = NULL;
+    }
+    job_record_clear(&g->c.record);
+    g->is_begun = g->is_done = false;
+}
+
+void oclgrind_begin(oclgrind *g, const variant *v, const case_source *cases)
+{
+    kw_error err;
+    oclgrind_cancel(g);
+    if (!g->broken && start(g, cases->limits, &err) == KW_OK) /* else oclgrind_check will say why */
+        begin(g, v, cases);
+}
+
+void oclgrind_poll(oclgrind *g)
+{
+    kw_error err;
+    if (g && g->is_begun && take(g, 0, &err) != KW_OK)
+        log_debug("oclgrind: %s", err.message);
+}
+
 static kw_code simulate(oclgrind *g, const variant *v, const case_source *cases, job_record *record, kw_error *err)
 {
-    candidate c;
-    memset(&c, 0, sizeof c);
-    c.kind = CANDIDATE_DEEP;
-    c.variant = v;
-    c.cases = cases;
-    evaluator_submit(g->e, &c);
-    if (!evaluator_next(g->e, err)) {
-        evaluator_forget(g->e);
-        return err->code;
-    }
-    *record = c.record;
+    if (g->is_begun && g->c.variant != v)
+        oclgrind_cancel(g);
+    kw_code code = start(g, cases->limits, err);
+    if (code == KW_OK && !g->is_begun)
+        begin(g, v, cases);
+    if (code == KW_OK)
+        code = take(g, -1, err);
+    if (code != KW_OK)
+        return code;
+    *record = g->c.record;
+    g->is_begun = g->is_done = false;
     return KW_OK;
 }
 
@@ -211,9 +265,7 @@ kw_code oclgrind_check(oclgrind *g, const variant *v, const case_source *cases, 
     memset(record, 0, sizeof *record);
     if (g->broken)
         return absent(g, verdict, record);
-    kw_code code = start(g, cases->limits, err);
-    if (code == KW_OK)
-        code = simulate(g, v, cases, record, err);
+    kw_code code = simulate(g, v, cases, record, err);
     if (code == KW_ENVIRONMENT) { /* it is a second opinion: without it the first one stands */
         strb why = STRB_INIT;
         strb_printf(&why, "Oclgrind does not run here: %s", err->message);

@@ -44,4 +44,11 @@ const char *oclgrind_name(oclgrind *g); /* its version; borrowed */
 kw_code oclgrind_check(oclgrind *g, const variant *v, const case_source *cases, oclgrind_verdict *verdict,
                        job_record *record, kw_error *err);
 
+/* Begins with what oclgrind_check is going to ask for: there is other work until then. The variant stays until it was
+ * asked for or cancelled. oclgrind_poll is to be called several times a second meanwhile: deadlines are watched
+ * there. */
+void oclgrind_begin(oclgrind *g, const variant *v, const case_source *cases);
+void oclgrind_poll(oclgrind *g);   /* NULL is fine */
+void oclgrind_cancel(oclgrind *g); /* nothing begun, or NULL, is fine */
+
 #endif

@@ -33,6 +33,7 @@ typedef struct pool_event {
     size_t worker;
     int64_t job;
     stage stage;
+    turn_state turn; /* POOL_STAGE */
     job_record *record;
     const kw_error *error;
 } pool_event;
@@ -56,6 +57,15 @@ int64_t pool_restarts(const pool *p);
 /* Sends a job to an idle worker. `line` is job_print's; limits are its deadlines (compile_ms for the compile stage,
  * run_ms for each later one; 0: none). */
 void pool_submit(pool *p, size_t worker, int64_t job, const char *line, size_t length, job_limits limits);
+
+/* Lets a worker go on that waits for its turn. Until then it has no deadline. */
+void pool_go(pool *p, size_t worker);
+
+/* Stops the processes of all workers but one where they are (SIGSTOP), with their deadlines, until pool_resume; also
+ * those that start meanwhile. Only where pool_can_pause: on this machine. */
+bool pool_can_pause(const pool *p);
+void pool_pause_others(pool *p, size_t worker);
+void pool_resume(pool *p);
 
 /* Delivers what happened; waits up to `timeout_ms` for something (-1: for ever, 0: not at all). KW_INTERRUPTED after
  * SIGINT or SIGTERM. */

@@ -1,6 +1,7 @@
-/* Results as text: export, import, merge. docs/results.md is the format's reference. */
+/* Results as text: export and import. docs/results.md is the format's reference. */
 #include "tuner/results_groups.h"
 #include "tuner/results_lines.h"
+#include "tuner/results_scan.h"
 #include "tuner/results_text.h"
 
 #include "base/mem.h"
@@ -290,8 +291,9 @@ static kw_code import_variant(store *s, const json *j, const char *where, strb *
     return code == KW_OK ? store_insert_variant(s, &row, added, err) : code;
 }
 
-static kw_code import_line(store *s, const line_reader *r, const char *line, size_t length, strb *scratch, bool *added,
-                           kw_error *err)
+/* The long way, which also says what is wrong with a line. */
+static kw_code import_any(store *s, const line_reader *r, const char *line, size_t length, strb *scratch, bool *added,
+                          kw_error *err)
 {
     char where[512];
     snprintf(where, sizeof where, "%.480s:%d", line_reader_name(r), line_reader_number(r));
@@ -311,25 +313,32 @@ static kw_code import_line(store *s, const line_reader *r, const char *line, siz
     return code;
 }
 
-static kw_code import_lines(store *s, line_reader *r, size_t *n_added, kw_error *err)
+/* Only lines of this task, unless it is NULL. */
+static kw_code import_lines(store *s, line_reader *r, const char *task_name, size_t *n_added, kw_error *err)
 {
     strb scratch = STRB_INIT;
+    scan_room room = {0};
+    measurement m;
     kw_code code = KW_OK;
     while (code == KW_OK) {
-        const char *line;
+        char *line;
         size_t length;
         bool added = false;
         code = line_reader_next(r, &line, &length, err);
         if (code != KW_OK || !line)
             break;
-        code = import_line(s, r, line, length, &scratch, &added, err);
+        if (task_name && results_of_other_task(line, length, task_name))
+            continue;
+        code = results_row_scan(line, length, &room, &m) ? store_insert(s, &m, true, &added, err)
+                                                         : import_any(s, r, line, length, &scratch, &added, err);
         *n_added += added;
     }
     strb_clear(&scratch);
+    scan_room_clear(&room);
     return code;
 }
 
-kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err)
+static kw_code import_file(store *s, const char *path, const char *task_name, size_t *n_added, kw_error *err)
 {
     line_reader *r;
     *n_added = 0;
@@ -338,7 +347,7 @@ kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *er
         return code;
     code = store_run(s, "BEGIN IMMEDIATE", "importing", err);
     if (code == KW_OK) {
-        code = import_lines(s, r, n_added, err);
+        code = import_lines(s, r, task_name, n_added, err);
         if (code == KW_OK)
             code = store_run(s, "COMMIT", "importing", err);
         if (code != KW_OK) {
@@ -350,47 +359,17 @@ kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *er
     return code;
 }
 
-/* ---- merge ---- */
-
-/* The lines are not read as JSON: what another version wrote is kept as it is. A line that was cut off is noticed. */
-static kw_code merge_file(const char *path, line_set *lines, kw_error *err)
+kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err)
 {
-    line_reader *r;
-    kw_code code = line_reader_open(path, &r, err);
-    while (code == KW_OK) {
-        const char *line;
-        size_t length;
-        code = line_reader_next(r, &line, &length, err);
-        if (code != KW_OK || !line)
-            break;
-        if (line[0] == '{' && line[length - 1] == '}')
-            line_set_add(lines, mem_strdup(line));
-        else
-            code = kw_error_set(err, KW_BAD_INPUT, "%s:%d: not a line of results: it must begin with { and end with }",
-                                line_reader_name(r), line_reader_number(r));
-    }
-    line_reader_close(r);
-    return code;
+    return import_file(s, path, NULL, n_added, err);
 }
 
-kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *err)
-{
-    line_set lines = {0};
-    kw_code code = KW_OK;
-    for (size_t i = 0; code == KW_OK && i < n; i++)
-        code = merge_file(paths[i], &lines, err);
-    if (code == KW_OK)
-        line_set_print(&lines, out);
-    line_set_clear(&lines);
-    return code;
-}
-
-kw_code results_open(const char *path, store **out, kw_error *err)
+kw_code results_open(const char *path, const char *task_name, store **out, kw_error *err)
 {
     size_t n;
-    kw_code code = store_open(":memory:", false, out, err);
+    kw_code code = store_open_temporary(out, err);
     if (code == KW_OK)
-        code = results_import(*out, path, &n, err);
+        code = import_file(*out, path, task_name, &n, err);
     if (code == KW_OK) {
         free((*out)->path);
         (*out)->path = mem_strdup(path);

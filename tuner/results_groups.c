@@ -1,6 +1,8 @@
 #include "tuner/results_groups.h"
 
+#include "base/intern.h"
 #include "base/mem.h"
+#include "tuner/results_company.h"
 #include "tuner/store_internal.h"
 
 #include <stdio.h>
@@ -19,6 +21,8 @@ typedef struct loader {
     measurement *rows; /* of the group being read; owned */
     size_t n, capacity;
     key_set wrong, general; /* variants that computed wrong results; that are verified on every edge shape */
+    company *company;
+    bool judging; /* the first time through: nothing is pooled */
 } loader;
 
 static int compare_texts(const char *a, const char *b)
@@ -27,6 +31,12 @@ static int compare_texts(const char *a, const char *b)
 }
 
 /* ---- which rows count ---- */
+
+static int compare_hosts(const measurement *a, const measurement *b)
+{
+    int c = compare_texts(a->contributor, b->contributor); /* there is more than one "localhost" */
+    return c ? c : compare_texts(a->host, b->host);
+}
 
 /* By date; what follows only makes the order of equal dates independent of the order of insertion. */
 static int compare_age(const measurement *a, const measurement *b)
@@ -48,7 +58,7 @@ static int compare_age(const measurement *a, const measurement *b)
 static int by_host_and_age(const void *a, const void *b)
 {
     const measurement *x = *(const measurement *const *)a, *y = *(const measurement *const *)b;
-    int c = compare_texts(x->host, y->host);
+    int c = compare_hosts(x, y);
     return c ? c : compare_age(x, y);
 }
 
@@ -68,7 +78,7 @@ static void mark_counting(const loader *l, bool *counts)
     qsort(sorted, n, sizeof *sorted, by_host_and_age);
     const char *driver = NULL;
     for (size_t i = n; i-- > 0;) {
-        if (i + 1 == n || compare_texts(sorted[i]->host, sorted[i + 1]->host) != 0)
+        if (i + 1 == n || compare_hosts(sorted[i], sorted[i + 1]) != 0)
             driver = sorted[i]->driver;
         counts[sorted[i] - l->rows] = compare_texts(sorted[i]->driver, driver) == 0;
     }
@@ -165,15 +175,6 @@ static void keep_line(group_source *s, const measurement *m)
     s->lines[s->n_lines++] = strb_take(&line);
 }
 
-static void drop_weight(measurement *m)
-{
-    free(m->samples_ns);
-    m->samples_ns = NULL;
-    m->n_samples = 0;
-    free(m->detail);
-    m->detail = NULL;
-}
-
 /* Takes the row if it is the newest so far. */
 static void add_source(group_source *s, measurement *m)
 {
@@ -186,7 +187,7 @@ static void add_source(group_source *s, measurement *m)
     measurement_clear(&s->newest);
     s->newest = *m;
     memset(m, 0, sizeof *m);
-    drop_weight(&s->newest);
+    measurement_drop_weight(&s->newest);
 }
 
 static void pool_rows(loader *l, results_group *g, const bool *counts)
@@ -222,33 +223,85 @@ static void pool_rows(loader *l, results_group *g, const bool *counts)
     }
 }
 
-static void finish_group(loader *l)
+static void clear_rows(loader *l)
 {
-    if (l->n == 0)
-        return;
+    for (size_t i = 0; i < l->n; i++)
+        measurement_clear(&l->rows[i]);
+    l->n = 0;
+}
+
+static bool any_counts(const bool *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (counts[i])
+            return true;
+    return false;
+}
+
+static bool is_text(const store_column *c)
+{
+    return c->kind == STORE_TEXT || c->kind == STORE_JSON;
+}
+
+static void keep_text(char **text, intern_pool *texts)
+{
+    char *own = *text;
+    *text = own ? intern_text(texts, own) : NULL;
+    free(own);
+}
+
+/* Of a million rows most texts are the same as in others. */
+static void keep_texts(results_group *g, intern_pool *texts)
+{
+    ledger_trim(&g->ledger);
+    for (size_t i = 0; i < g->ledger.n; i++) {
+        ledger_entry *e = &g->ledger.entries[i];
+        keep_text(&e->template_name, texts);
+        keep_text(&e->config, texts);
+        keep_text(&e->method, texts);
+        for (int c = 0; c < STORE_COLUMNS; c++)
+            if (is_text(&store_columns[c]))
+                keep_text((char **)((char *)&g->sources[i].newest + store_columns[c].offset), texts);
+    }
+}
+
+static void make_group(loader *l, const bool *counts)
+{
     results_groups *all = l->groups;
     all->items = mem_grow(all->items, &all->capacity, all->n + 1, sizeof *all->items);
     results_group *g = &all->items[all->n++];
     memset(g, 0, sizeof *g);
-    const measurement *first = &l->rows[0];
-    g->task = mem_strdup(first->task);
-    g->task_hash = mem_strdup(first->task_hash);
-    g->types = mem_strdup(first->types);
-    g->shape = mem_strdup(first->shape);
-    g->scalars = mem_strdup(first->scalars);
-    g->device_key = mem_strdup(first->device_key);
-    g->api = mem_strdup(first->api);
-    g->mode = mem_strdup(first->mode);
+    size_t at = 0;
+    while (!counts[at])
+        at++;
+    const measurement *first = &l->rows[at];
+    g->timing_version = first->timing_version;
+    g->task = intern_text(all->texts, first->task);
+    g->task_hash = intern_text(all->texts, first->task_hash);
+    g->types = intern_text(all->texts, first->types);
+    g->shape = intern_text(all->texts, first->shape);
+    g->scalars = intern_text(all->texts, first->scalars);
+    g->device_key = intern_text(all->texts, first->device_key);
+    g->api = intern_text(all->texts, first->api);
+    g->mode = intern_text(all->texts, first->mode);
+    pool_rows(l, g, counts);
+    keep_texts(g, all->texts);
+}
+
+static void finish_group(loader *l)
+{
+    if (l->n == 0)
+        return;
     bool *counts = mem_calloc(l->n, sizeof *counts);
     mark_counting(l, counts);
-    for (size_t i = 0; i < l->n; i++)
-        if (counts[i])
-            g->timing_version = l->rows[i].timing_version;
-    pool_rows(l, g, counts);
+    if (l->judging)
+        company_judge(l->company, l->rows, l->n, counts);
+    else if (l->company)
+        company_reject(l->company, l->rows, l->n, counts, l->groups);
+    if (!l->judging && any_counts(counts, l->n))
+        make_group(l, counts);
     free(counts);
-    for (size_t i = 0; i < l->n; i++)
-        measurement_clear(&l->rows[i]);
-    l->n = 0;
+    clear_rows(l);
 }
 
 /* ---- loading ---- */
@@ -271,15 +324,34 @@ static bool take_row(measurement *m, void *cookie)
     *row = *m;
     memset(m, 0, sizeof *m);
     if (row->outcome != OUTCOME_OK)
-        drop_weight(row);
+        measurement_drop_weight(row);
     return true;
+}
+
+/* The first time through: contributors most of whose times are outliers. */
+static kw_code judge_company(store *s, const store_query *q, loader *l, kw_error *err)
+{
+    bool several = false;
+    kw_code code = store_has_contributors(s, TRUST_CONTRIBUTORS, &several, err);
+    if (code == KW_OK && (several || s->trust))
+        l->company = company_new(s->trust);
+    if (code != KW_OK || !several)
+        return code;
+    l->judging = true;
+    code = store_each_row(s, q, take_row, l, err);
+    finish_group(l);
+    l->judging = false;
+    company_judged(l->company);
+    return code;
 }
 
 kw_code results_groups_load(store *s, const store_query *q, bool with_lines, results_groups *out, kw_error *err)
 {
-    memset(out, 0, sizeof *out);
+    *out = (results_groups){.texts = intern_new()};
     loader l = {.groups = out, .with_lines = with_lines};
-    kw_code code = store_each_row(s, q, take_row, &l, err);
+    kw_code code = judge_company(s, q, &l, err);
+    if (code == KW_OK)
+        code = store_each_row(s, q, take_row, &l, err);
     finish_group(&l);
     if (code == KW_OK)
         spread(&l);
@@ -287,24 +359,25 @@ kw_code results_groups_load(store *s, const store_query *q, bool with_lines, res
         results_groups_clear(out);
     clear_keys(&l.wrong);
     clear_keys(&l.general);
+    company_free(l.company);
     free(l.rows);
     return code;
 }
 
+/* What does not lie in the pool. */
 static void clear_group(results_group *g)
 {
     for (size_t i = 0; i < g->ledger.n; i++) {
         group_source *s = &g->sources[i];
-        measurement_clear(&s->newest);
+        free(s->newest.extra);
         for (size_t k = 0; k < s->n_lines; k++)
             free(s->lines[k]);
         free(s->lines);
+        ledger_entry *e = &g->ledger.entries[i];
+        e->template_name = e->config = e->method = NULL;
     }
     free(g->sources);
     ledger_clear(&g->ledger);
-    char *const texts[] = {g->task, g->task_hash, g->types, g->shape, g->scalars, g->device_key, g->api, g->mode};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
 }
 
 void results_groups_clear(results_groups *g)
@@ -312,6 +385,10 @@ void results_groups_clear(results_groups *g)
     for (size_t i = 0; i < g->n; i++)
         clear_group(&g->items[i]);
     free(g->items);
+    for (size_t i = 0; i < g->n_rejections; i++)
+        measurement_clear(&g->rejections[i].m);
+    free(g->rejections);
+    intern_free(g->texts);
     memset(g, 0, sizeof *g);
 }
 

@@ -6,13 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#define CHUNK 65536
+#define CHUNK (256 << 10)
 
 struct line_reader {
     gzFile file; /* zlib reads what is not compressed as it is */
@@ -69,8 +70,25 @@ static kw_code read_line(line_reader *r, bool *got, kw_error *err)
     }
 }
 
+/* Most lines have none but ASCII characters: eight are looked at at once. */
+static bool is_ascii(const char *p, size_t n)
+{
+    const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
+    uint64_t found = 0; /* a byte of 128 or more, or one that is zero */
+    for (; n >= 8; p += 8, n -= 8) {
+        uint64_t x;
+        memcpy(&x, p, 8);
+        found |= (x | (x - ones)) & highs;
+    }
+    for (; n > 0; p++, n--)
+        found |= (unsigned char)*p >= 128 || *p == '\0';
+    return found == 0;
+}
+
 static kw_code check_text(const line_reader *r, kw_error *err)
 {
+    if (is_ascii(strb_text(&r->line), r->line.length))
+        return KW_OK;
     const char *p = strb_text(&r->line), *end = p + r->line.length;
     for (int column = 1; p < end; column++) {
         size_t n = utf8_length(p, (size_t)(end - p));
@@ -110,7 +128,7 @@ static kw_code read_text(line_reader *r, bool *got, kw_error *err)
 
 /* ---- the header line ---- */
 
-static const char header_line[] = "{\"kernwright\":\"results\",\"schema\":1}";
+const char results_header_line[] = "{\"kernwright\":\"results\",\"schema\":1}";
 
 static kw_code check_header(const line_reader *r, bool got, kw_error *err)
 {
@@ -120,13 +138,20 @@ static kw_code check_header(const line_reader *r, bool got, kw_error *err)
     bool is_results = what && strcmp(what, "results") == 0 && json_int(json_get(j, "schema"), &schema);
     json_free(j);
     if (!is_results)
-        return kw_error_set(err, KW_BAD_INPUT, "%s:1: not a kernwright results file: its first line must be %s",
-                            r->name, header_line);
+        return kw_error_set(err, KW_BAD_INPUT, "%s:%d: not a kernwright results file: its first line must be %s",
+                            r->name, got ? r->number : 1, results_header_line);
     if (schema != RESULTS_SCHEMA)
         return kw_error_set(
             err, KW_BAD_INPUT, "%s:%d: results of schema %lld, this program knows schema %d: use %s kernwright",
             r->name, r->number, (long long)schema, RESULTS_SCHEMA, schema > RESULTS_SCHEMA ? "a newer" : "another");
     return KW_OK;
+}
+
+/* One in the middle: files were joined by cat. */
+static bool is_header(const strb *line)
+{
+    static const char begin[] = "{\"kernwright\":";
+    return line->length >= sizeof begin - 1 && memcmp(line->data, begin, sizeof begin - 1) == 0;
 }
 
 /* ---- entry points ---- */
@@ -136,11 +161,22 @@ kw_code line_reader_open(const char *path, line_reader **out, kw_error *err)
     bool standard = strcmp(path, "-") == 0;
     *out = NULL;
     int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    gzFile file = fd >= 0 ? gzdopen(fd, "rb") : NULL;
-    if (!file)
+    if (fd < 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    return line_reader_open_fd(fd, standard ? "standard input" : path, out, err);
+}
+
+kw_code line_reader_open_fd(int fd, const char *name, line_reader **out, kw_error *err)
+{
+    *out = NULL;
+    gzFile file = gzdopen(fd, "rb");
+    if (!file) {
+        close(fd);
+        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot open: %s", name, strerror(errno));
+    }
+    gzbuffer(file, CHUNK);
     line_reader *r = mem_alloc(sizeof *r);
-    *r = (line_reader){.file = file, .name = mem_strdup(standard ? "standard input" : path)};
+    *r = (line_reader){.file = file, .name = mem_strdup(name)};
     bool got;
     kw_code code = read_text(r, &got, err);
     if (code == KW_OK)
@@ -153,16 +189,18 @@ kw_code line_reader_open(const char *path, line_reader **out, kw_error *err)
     return KW_OK;
 }
 
-kw_code line_reader_next(line_reader *r, const char **line, size_t *length, kw_error *err)
+kw_code line_reader_next(line_reader *r, char **line, size_t *length, kw_error *err)
 {
     bool got;
     *line = NULL;
-    kw_code code;
-    do
-        code = read_text(r, &got, err);
-    while (code == KW_OK && got && strcmp(strb_text(&r->line), header_line) == 0);
+    kw_code code = read_text(r, &got, err);
+    while (code == KW_OK && got && is_header(&r->line)) {
+        code = check_header(r, true, err);
+        if (code == KW_OK)
+            code = read_text(r, &got, err);
+    }
     if (code == KW_OK && got) {
-        *line = strb_text(&r->line);
+        *line = r->line.data;
         *length = r->line.length;
     }
     return code;
@@ -205,7 +243,7 @@ void line_set_print(line_set *s, strb *out)
 {
     if (s->n > 0)
         qsort(s->lines, s->n, sizeof *s->lines, by_bytes);
-    strb_printf(out, "%s\n", header_line);
+    strb_printf(out, "%s\n", results_header_line);
     for (size_t i = 0; i < s->n; i++) {
         if (i > 0 && strcmp(s->lines[i], s->lines[i - 1]) == 0)
             continue;

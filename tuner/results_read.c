@@ -108,7 +108,7 @@ static bool is_hash(const char *text)
     return text && strlen(text) == HASH_HEX_SIZE - 1 && strspn(text, "0123456789abcdef") == HASH_HEX_SIZE - 1;
 }
 
-static kw_code check_row(const measurement *m, const bool *seen, const char *where, kw_error *err)
+kw_code results_row_check(const measurement *m, const bool *seen, const char *where, kw_error *err)
 {
     for (int i = 0; i < STORE_COLUMNS; i++)
         if (store_columns[i].required && !seen[i])
@@ -164,7 +164,7 @@ kw_code results_row_read(const json *j, const char *where, measurement *m, kw_er
         code = read_member(&store_columns[column], member, where, m, err);
     }
     if (code == KW_OK)
-        code = check_row(m, seen, where, err);
+        code = results_row_check(m, seen, where, err);
     if (code == KW_OK && extra) {
         strb text = STRB_INIT;
         json_print(extra, &text);

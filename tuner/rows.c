@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ void rows_init(rows *r, const evaluator *e, const task *t, const task_types *typ
     r->task = t;
     r->device = evaluator_device(e);
     r->mode = cold ? "cold" : "warm";
-    strb text = STRB_INIT;
+    strb text = STRB_INIT, name = STRB_INIT;
     task_types_print(t, types, &text);
     r->types = strb_take(&text);
     r->shape = json_line(task_shape_to_json(t, shape));
@@ -36,6 +37,11 @@ void rows_init(rows *r, const evaluator *e, const task *t, const task_types *typ
     char date[21];
     clock_utc_text(date);
     snprintf(r->run, sizeof r->run, "%s-%ld", date, (long)getpid());
+    const char *who = getenv("KERNWRIGHT_CONTRIBUTOR");
+    if (who && *who) {
+        utf8_add_valid(&name, who, strlen(who));
+        r->contributor = strb_take(&name);
+    }
     r->judged = (probe_case){.limits = &r->device->limits, .t = t, .types = types, .shape = shape, .cold = cold};
 }
 
@@ -69,6 +75,7 @@ void rows_clear(rows *r)
     free(r->types);
     free(r->shape);
     free(r->scalars);
+    free(r->contributor);
     memset(r, 0, sizeof *r);
 }
 
@@ -143,6 +150,7 @@ measurement rows_make(const rows *r, const variant *v, char *config, const job_r
     m.registers = record->registers;
     m.spill_bytes = record->spill_bytes;
     m.local_bytes = record->local_bytes;
+    m.extra = record->extra;
     m.worst_error = record->worst_error;
     add_limit(r, &m);
     m.device_name = lend(r->device->name);
@@ -151,6 +159,7 @@ measurement rows_make(const rows *r, const variant *v, char *config, const job_r
     m.run = lend(r->run);
     m.date = date;
     m.tool_version = lend(KERNWRIGHT_VERSION);
+    m.contributor = r->contributor;
     return m;
 }
 

@@ -14,6 +14,7 @@ typedef struct rows {
     const device_info *device;
     char api[16];
     char host[128], run[48];
+    char *contributor; /* $KERNWRIGHT_CONTRIBUTOR; NULL: not said */
     probe_case judged; /* figures NULL: not known */
 } rows;
 

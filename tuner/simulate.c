@@ -4,12 +4,13 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_SEED, STREAM_ORDER };
+enum { STREAM_SEED, STREAM_ORDER, STREAM_NOISE };
 
 typedef struct replay {
     recorded *const *spaces;
@@ -96,46 +97,63 @@ static double view_time(view *v, const uint32_t *config)
 
 /* ---- runs ---- */
 
-static void run_strategy(view *v, const strategy_ops *ops, uint64_t seed, size_t budget, double *curve)
+/* Noise of the i-th measurement of a run, by a stream of its own: strategies with the same seed see other noise. */
+typedef struct noise {
+    double sd;
+    uint64_t seed;
+} noise;
+
+static double noisy(const noise *n, double time_ns, size_t i)
+{
+    double u = counter_rng_unit(n->seed, STREAM_NOISE, i);
+    return n->sd > 0 ? time_ns * exp(n->sd * gsl_cdf_ugaussian_Pinv(u + 0x1p-54)) : time_ns;
+}
+
+static void run_strategy(view *v, const strategy_ops *ops, uint64_t seed, const noise *n, size_t budget, double *curve)
 {
     strategy_options o = {.seed = seed, .budget = budget};
     strategy *st = strategy_start(ops, v->space, &o);
     uint32_t *config = mem_alloc(v->real->n_params * sizeof *config);
-    double best = INFINITY;
+    double best = INFINITY, winner = v->real->worst_ns;
     bool more = true;
     for (size_t i = 0; i < budget; i++) {
         more = more && strategy_ask(st, config);
         if (more) {
-            double time_ns = view_time(v, config);
-            strategy_tell(st, config, !isnan(time_ns), isnan(time_ns) ? 0 : time_ns);
-            best = fmin(best, time_ns);
+            double time_ns = view_time(v, config), told = noisy(n, time_ns, i);
+            strategy_tell(st, config, !isnan(time_ns), isnan(time_ns) ? 0 : told);
+            if (told < best) {
+                best = told;
+                winner = time_ns;
+            }
         }
-        curve[i] = (isinf(best) ? v->real->worst_ns : best) / v->real->best_ns;
+        curve[i] = winner / v->real->best_ns;
     }
     free(config);
     strategy_stop(st);
 }
 
-static double *curve_of(const simulation *s, size_t which, size_t kind, size_t seed)
+static double *curve_of(const simulation *s, size_t which, size_t kind, size_t run)
 {
-    return s->values + s->offsets[which] + (kind * s->repeat + seed) * s->budgets[which];
+    return s->values + s->offsets[which] + (kind * s->repeat + run) * s->budgets[which];
 }
 
-const double *simulation_curve(const simulation *s, size_t which, size_t kind, size_t seed)
+const double *simulation_curve(const simulation *s, size_t which, size_t kind, size_t run)
 {
-    return curve_of(s, which, kind, seed);
+    return curve_of(s, which, kind, run);
 }
 
-/* One item: one space with one seed, all strategies. */
+/* One item: one run of a seed on one space, all strategies. */
 static void run_item(size_t i, void *cookie)
 {
     replay *p = cookie;
-    size_t which = i / p->options->repeat, repeat = i % p->options->repeat;
-    uint64_t seed = counter_rng_u64(p->options->seed, STREAM_SEED, repeat);
+    size_t which = i / p->out->repeat, repeat = i % p->out->repeat, run = repeat % p->out->runs;
+    uint64_t seed = counter_rng_u64(p->options->seed, STREAM_SEED, repeat / p->out->runs);
+    const noise n = {p->options->noise, counter_rng_u64(seed, STREAM_NOISE, run)};
     view v;
     view_make(&v, p->spaces[which], p->configs[which], seed);
     for (size_t k = 0; k < p->options->n_strategies; k++)
-        run_strategy(&v, p->options->strategies[k], seed, p->out->budgets[which], curve_of(p->out, which, k, repeat));
+        run_strategy(&v, p->options->strategies[k], seed, &n, p->out->budgets[which],
+                     curve_of(p->out, which, k, repeat));
     view_clear(&v);
 }
 
@@ -155,13 +173,14 @@ static uint32_t *list_configs(const recorded *r)
 
 static kw_code make_room(size_t n, const simulate_options *o, simulation *out, kw_error *err)
 {
-    *out = (simulation){.n_spaces = n, .n_strategies = o->n_strategies, .repeat = o->repeat};
+    size_t runs = o->runs > 0 ? o->runs : 1;
+    *out = (simulation){.n_spaces = n, .n_strategies = o->n_strategies, .repeat = o->repeat * runs, .runs = runs};
     out->budgets = mem_alloc(n * sizeof *out->budgets);
     out->offsets = mem_alloc(n * sizeof *out->offsets);
     for (size_t i = 0; i < n; i++) {
         out->budgets[i] = o->budgets[i];
         out->offsets[i] = out->n_values;
-        out->n_values += o->n_strategies * o->repeat * o->budgets[i];
+        out->n_values += o->n_strategies * out->repeat * o->budgets[i];
     }
     out->values = parallel_alloc(out->n_values * sizeof *out->values);
     if (out->values)
@@ -179,7 +198,7 @@ kw_code simulate_run(recorded *const *spaces, size_t n, const simulate_options *
     replay p = {spaces, mem_calloc(n, sizeof *p.configs), o, out};
     for (size_t i = 0; i < n; i++)
         p.configs[i] = list_configs(spaces[i]);
-    const parallel_work w = {n * o->repeat, o->jobs, run_item, o->progress ? report : NULL, &p};
+    const parallel_work w = {n * out->repeat, o->jobs, run_item, o->progress ? report : NULL, &p};
     code = parallel_run(&w, err);
     for (size_t i = 0; i < n; i++)
         free(p.configs[i]);

@@ -20,14 +20,18 @@ typedef struct simulate_options {
     size_t n_strategies;
     size_t repeat; /* seeds per space */
     uint64_t seed;
-    size_t jobs;                                            /* processes; 0: one per core */
-    const size_t *budgets;                                  /* evaluations, one per space; strategies are told */
+    double noise;          /* standard deviation of the logarithm of a time as told: log-normal; 0: as recorded */
+    size_t runs;           /* of each seed, told apart by nothing but the noise; 0 counts as 1 */
+    size_t jobs;           /* processes; 0: one per core */
+    const size_t *budgets; /* evaluations, one per space; strategies are told */
     void (*progress)(size_t done, size_t of, void *cookie); /* NULL: none */
     void *cookie;
 } simulate_options;
 
 typedef struct simulation {
-    size_t n_spaces, n_strategies, repeat;
+    size_t n_spaces, n_strategies;
+    size_t repeat; /* seeds times runs of each: those of the first seed come first */
+    size_t runs;
     size_t *budgets; /* copies of the options' */
     size_t *offsets; /* of each space in values */
     double *values;  /* shared memory */
@@ -39,7 +43,7 @@ kw_code simulate_run(recorded *const *spaces, size_t n, const simulate_options *
 void simulation_clear(simulation *s);
 
 /* Of one run, strategy `kind` on space `which`: best time after each evaluation over the best recorded time,
- * budgets[which] numbers from 1 up. */
-const double *simulation_curve(const simulation *s, size_t which, size_t kind, size_t seed);
+ * budgets[which] numbers from 1 up. With noise: the recorded time of the one that looked best. */
+const double *simulation_curve(const simulation *s, size_t which, size_t kind, size_t run);
 
 #endif

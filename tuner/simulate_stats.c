@@ -141,6 +141,27 @@ simulate_cell simulate_cell_of_all(const simulation *s, size_t kind, size_t rand
     return c;
 }
 
+/* ---- runs of one seed ---- */
+
+simulate_apart simulate_apart_of(const simulation *s, size_t which, size_t kind, size_t at)
+{
+    size_t n = s->repeat / s->runs;
+    double *apart = mem_alloc(n * sizeof *apart);
+    for (size_t i = 0; i < n; i++) {
+        double least = INFINITY, most = 0;
+        for (size_t k = 0; k < s->runs; k++) {
+            double x = value_at(s, which, kind, i * s->runs + k, at);
+            least = fmin(least, x);
+            most = fmax(most, x);
+        }
+        apart[i] = most / least - 1;
+    }
+    qsort(apart, n, sizeof *apart, compare_doubles);
+    simulate_apart a = {gsl_stats_median_from_sorted_data(apart, 1, n), gsl_stats_mean(apart, 1, n), apart[n - 1]};
+    free(apart);
+    return a;
+}
+
 /* ---- random search in closed form ---- */
 
 static double *sorted_times(const recorded *r)

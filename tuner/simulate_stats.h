@@ -28,6 +28,13 @@ simulate_cell simulate_cell_of(const simulation *s, size_t which, size_t kind, s
  * differences, each space counting the same. */
 simulate_cell simulate_cell_of_all(const simulation *s, size_t kind, size_t random, size_t at);
 
+/* How far the winners of the runs of one seed are apart at one count: the largest over the least less 1. */
+typedef struct simulate_apart {
+    double median, mean, most; /* over the seeds */
+} simulate_apart;
+
+simulate_apart simulate_apart_of(const simulation *s, size_t which, size_t kind, size_t at);
+
 /* Expected best/optimum of `draws` configurations drawn at random without replacement, exactly; failures count as draws
  * and never win, and the worst valid time stands where all failed. */
 double simulate_random_ratio(const recorded *r, size_t draws);

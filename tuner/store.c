@@ -1,4 +1,5 @@
 /* Opening and closing the store. */
+#include "tuner/results_trust.h"
 #include "tuner/store_internal.h"
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #define APPLICATION_ID 0x4b57 /* "KW": tells our files from other SQLite files */
 #define BUSY_MS 10000
 #define QUICK_CHECK_BYTES (64 << 20)
+#define TEMPORARY_KIB "262144" /* of a temporary store that stay in memory */
 
 static const char create_tables[] =
     "CREATE TABLE IF NOT EXISTS measurement ("
@@ -26,16 +28,19 @@ static const char create_tables[] =
     " hi_ns REAL, samples_ns TEXT, compile_ms REAL, verify_ms REAL, time_ms REAL, registers INTEGER, spill_bytes "
     "INTEGER,"
     " local_bytes INTEGER, worst_error REAL, device_name TEXT, driver TEXT, host TEXT, run TEXT, date TEXT,"
-    " tool_version TEXT, extra TEXT, limit_ns REAL, limited_by TEXT, noise REAL);"
+    " tool_version TEXT, extra TEXT, limit_ns REAL, limited_by TEXT, noise REAL, contributor TEXT);"
     "CREATE INDEX IF NOT EXISTS measurement_identity ON measurement (task_hash, device_key, shape, source_hash);"
     "CREATE TABLE IF NOT EXISTS variant (task TEXT NOT NULL, task_hash TEXT NOT NULL, source_hash TEXT NOT NULL,"
     " language TEXT NOT NULL, fallback INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (task_hash, source_hash));"
     "CREATE TABLE IF NOT EXISTS fact (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;";
 
-/* What stores of schema 1 lack. */
-static const char add_columns[] = "ALTER TABLE measurement ADD COLUMN limit_ns REAL;"
-                                  "ALTER TABLE measurement ADD COLUMN limited_by TEXT;"
-                                  "ALTER TABLE measurement ADD COLUMN noise REAL;";
+/* What stores of older schemas lack: those of schema 1 all of it. */
+static const char *const added_columns[STORE_SCHEMA + 1] = {
+    [2] = "ALTER TABLE measurement ADD COLUMN limit_ns REAL;"
+          "ALTER TABLE measurement ADD COLUMN limited_by TEXT;"
+          "ALTER TABLE measurement ADD COLUMN noise REAL;",
+    [3] = "ALTER TABLE measurement ADD COLUMN contributor TEXT;",
+};
 
 static const char damaged[] =
     "store %s is damaged or cut off (%s); it was left as it is: restore a copy, or save what is "
@@ -211,8 +216,10 @@ static kw_code create_content(store *s, kw_error *err)
     kw_code code = store_run(s, "BEGIN IMMEDIATE", "creating it", err);
     if (code == KW_OK)
         code = read_int(s, "PRAGMA user_version", &version, err);
-    if (code == KW_OK)
-        code = store_run(s, version == 1 ? add_columns : create_tables, "creating it", err);
+    if (code == KW_OK && version == 0)
+        code = store_run(s, create_tables, "creating it", err);
+    for (int64_t v = version + 1; code == KW_OK && version > 0 && v <= STORE_SCHEMA; v++)
+        code = store_run(s, added_columns[v], "creating it", err);
     return code == KW_OK ? store_run(s, sql, "creating it", err) : code;
 }
 
@@ -327,6 +334,26 @@ kw_code store_open(const char *path, bool read_only, store **out, kw_error *err)
     return KW_OK;
 }
 
+kw_code store_open_temporary(store **out, kw_error *err)
+{
+    *out = NULL;
+    store *s = mem_calloc(1, sizeof *s);
+    s->path = mem_strdup("a temporary store");
+    s->schema = STORE_SCHEMA;
+    kw_code code = open_file(s, "", false, err);
+    if (code == KW_OK)
+        code = store_run(s, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-" TEMPORARY_KIB,
+                         "opening it", err);
+    if (code == KW_OK)
+        code = create_content(s, err);
+    if (code != KW_OK) {
+        store_close(s);
+        return code;
+    }
+    *out = s;
+    return KW_OK;
+}
+
 void store_close(store *s)
 {
     if (!s)
@@ -337,8 +364,20 @@ void store_close(store *s)
     sqlite3_finalize(s->insert_variant);
     sqlite3_finalize(s->replace_variant);
     sqlite3_close_v2(s->db);
+    trust_free(s->trust);
     free(s->path);
     free(s);
+}
+
+kw_code store_use_trust(store *s, const char *path, kw_error *err)
+{
+    trust *t;
+    kw_code code = trust_load(path, &t, err);
+    if (code != KW_OK)
+        return code;
+    trust_free(s->trust);
+    s->trust = t;
+    return KW_OK;
 }
 
 const char *store_path(const store *s)

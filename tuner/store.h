@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_SCHEMA 2 /* 2: limit_ns, limited_by, noise */
+#define STORE_SCHEMA 3 /* 2: limit_ns, limited_by, noise; 3: contributor */
 
 typedef struct store store;
 
@@ -67,9 +67,11 @@ typedef struct measurement {
     double noise;     /* relative difference that two timings of the same kernel may show */
     /* provenance */
     char *device_name, *driver, *host, *run, *date, *tool_version;
+    char *contributor; /* who vouches for it; NULL: not said */
     char *extra; /* unknown fields of imported lines, as JSON; NULL if none */
 } measurement;
 void measurement_clear(measurement *m);
+void measurement_drop_weight(measurement *m); /* samples and detail, not the summary of times */
 
 /* Adds a row in its own transaction: the end of this process, whatever its cause, cannot lose it once this returns. (A
  * power cut may lose the latest rows, nothing else.) detail is cut at 64 KiB and made valid UTF-8. */
@@ -85,6 +87,9 @@ kw_code store_set_verified(store *s, const char *task_hash, const char *device_k
 
 /* Removes all rows of this outcome, device and driver: they will be measured again. */
 kw_code store_forget(store *s, outcome o, const char *device_key, const char *driver, kw_error *err);
+
+/* From now on what is made of this store (winners, headers) weighs contributors as the file says: results_trust.h. */
+kw_code store_use_trust(store *s, const char *path, kw_error *err);
 
 /* What to select; NULL members match everything. */
 typedef struct store_query {
@@ -109,9 +114,8 @@ kw_code store_fact(store *s, const char *key, char **json_text, kw_error *err);
 kw_code results_export(store *s, const char *task, bool all, bool samples, strb *out, kw_error *err);
 /* All or nothing; the message names file and line of a bad line. */
 kw_code results_import(store *s, const char *path, size_t *n_added, kw_error *err);
-/* A store in memory that holds what the file holds, and goes by its name in messages. */
-kw_code results_open(const char *path, store **out, kw_error *err);
-/* Union of the lines of all files, sorted by bytes, header line first, without interpreting them. */
-kw_code results_merge(const char *const *paths, size_t n, strb *out, kw_error *err);
+/* A temporary store that holds what the file holds of a task (NULL: of all), and goes by its name in messages. Of lines
+ * of other tasks only the beginning is looked at. On failure too the caller closes *out. */
+kw_code results_open(const char *path, const char *task_name, store **out, kw_error *err);
 
 #endif

@@ -44,4 +44,5 @@ const store_column store_columns[STORE_COLUMNS] = {
     {"run", STORE_TEXT, AT(run), false, 0},
     {"date", STORE_TEXT, AT(date), false, 0},
     {"tool_version", STORE_TEXT, AT(tool_version), false, 0},
+    {"contributor", STORE_TEXT, AT(contributor), false, 3},
 };

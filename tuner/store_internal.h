@@ -10,9 +10,14 @@ struct store {
     sqlite3 *db;
     char *path;
     int schema; /* of the file: older than ours only where it was opened for reading */
+    struct trust *trust; /* of store_use_trust; NULL: everybody alike */
     /* Statements that are used often; made at the first use. */
     sqlite3_stmt *insert, *insert_once, *complete, *insert_variant, *replace_variant;
 };
+
+/* A private store without a name: in memory as long as it is small, then in a temporary file. No change of it can be
+ * taken back. */
+kw_code store_open_temporary(store **out, kw_error *err);
 
 /* Sets err from the database's last error; `doing` says what was attempted. */
 kw_code store_error(store *s, const char *doing, kw_error *err);
@@ -44,7 +49,7 @@ typedef struct store_column {
     int schema;    /* the first one with this column; 0: all */
 } store_column;
 
-#define STORE_COLUMNS 38
+#define STORE_COLUMNS 39
 extern const store_column store_columns[STORE_COLUMNS];
 
 /* ---- rows ---- */
@@ -55,6 +60,8 @@ kw_code store_insert(store *s, const measurement *m, bool once, bool *added, kw_
 /* Like store_each, but the row may be taken: copy it and clear the original with memset. */
 kw_code store_each_row(store *s, const store_query *q, bool (*each)(measurement *m, void *cookie), void *cookie,
                        kw_error *err);
+/* Did at least so many people measure: contributors, or hosts where none is named? */
+kw_code store_has_contributors(store *s, int at_least, bool *yes, kw_error *err);
 /* Names of the tasks that have measurements, sorted, joined by ", "; appended to `out`. */
 kw_code store_task_names(store *s, strb *out, kw_error *err);
 

@@ -41,6 +41,15 @@ void measurement_clear(measurement *m)
     memset(m, 0, sizeof *m);
 }
 
+void measurement_drop_weight(measurement *m)
+{
+    free(m->samples_ns);
+    m->samples_ns = NULL;
+    m->n_samples = 0;
+    free(m->detail);
+    m->detail = NULL;
+}
+
 /* ---- rows ---- */
 
 static const char *column_text(sqlite3_stmt *q, int i)
@@ -206,6 +215,24 @@ kw_code store_each(store *s, const store_query *q, bool (*each)(const measuremen
 {
     borrower b = {each, cookie};
     return store_each_row(s, q, lend_row, &b, err);
+}
+
+kw_code store_has_contributors(store *s, int at_least, bool *yes, kw_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    const char *sql = s->schema >= 3 ? "SELECT DISTINCT coalesce(contributor, host) FROM measurement LIMIT ?1"
+                                     : "SELECT DISTINCT host FROM measurement LIMIT ?1";
+    *yes = false;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
+        return store_error(s, "reading measurements", err);
+    sqlite3_bind_int(q, 1, at_least);
+    int rc, n = 0;
+    while ((rc = sqlite3_step(q)) == SQLITE_ROW)
+        n++;
+    *yes = n >= at_least;
+    kw_code code = rc == SQLITE_DONE ? KW_OK : store_error(s, "reading measurements", err);
+    sqlite3_finalize(q);
+    return code;
 }
 
 kw_code store_task_names(store *s, strb *out, kw_error *err)

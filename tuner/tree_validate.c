@@ -15,9 +15,10 @@ static const double priors[] = {4, 2, 1, 0.25};
 #define N_PRIORS (sizeof priors / sizeof *priors)
 #define NEAR 0.002  /* mean regrets as near as this are equal */
 #define CLEARLY 0.5 /* standard errors */
+/* The tree that the model has to beat is the best of many settings, so its mean is partly luck. */
+#define MODEL_CLEARLY 1.0
 
-/* A fixed permutation, so that neighbours in a sorted list do not share a fold. */
-static size_t *shuffled(size_t n)
+size_t *tree_shuffled(size_t n)
 {
     size_t *order = mem_calloc(n + 1, sizeof *order);
     for (size_t i = 0; i < n; i++) {
@@ -28,7 +29,7 @@ static size_t *shuffled(size_t n)
     return order;
 }
 
-/* With a model noise is no longer in the data, and a tree may be as fine as a header takes. */
+/* With a model noise is no longer in the data, and a tree, where there is no grid, may be as fine as a header takes. */
 static const tree_settings model_settings = {.leaf_price = 0.015, .prior = 0.25, .by_model = true};
 
 /* The ratios of the shapes that are left out, for all settings; prices go up, since a tree can only lose leaves. */
@@ -114,7 +115,7 @@ static void consider_model(const cost_table *m, const double *by_model, tree_est
 {
     double error;
     const double worse = difference(m, by_model, out->ratios, &error);
-    if (worse > NEAR + CLEARLY * error || (worse >= 0 && error <= 0))
+    if (worse > NEAR + MODEL_CLEARLY * error || (worse >= 0 && error <= 0))
         return;
     out->settings = model_settings;
     out->held_out = regret_of(m, by_model);
@@ -130,19 +131,23 @@ void tree_cross_validate(const cost_table *m, const shape_features *f, size_t k,
     out->folds = n <= TREE_LEAVE_ONE_OUT ? n : n <= 256 ? 16 : 8;
     double *ratios = mem_calloc(N_PRICES * N_PRIORS * n, sizeof *ratios), *by_model = mem_calloc(n, sizeof *by_model);
     bool *used = mem_calloc(n, sizeof *used);
-    size_t *order = shuffled(n);
+    size_t *order = tree_shuffled(n);
+    shape_grid *g = c ? grid_new(c) : NULL;
     for (size_t fold = 0; fold < out->folds; fold++) {
         portfolio p;
         for (size_t i = 0; i < n; i++)
             used[order[i]] = i % out->folds != fold;
         portfolio_choose(m, k, used, &p);
         measured_fold(m, f, &p, used, ratios);
-        if (c)
+        if (g)
+            grid_hold_out(g, m, &p, used, by_model);
+        else if (c)
             model_fold(m, f, &p, c, used, by_model);
     }
     choose_settings(m, ratios, out);
     if (c)
         consider_model(m, by_model, out);
+    grid_free(g);
     free(order);
     free(used);
     free(ratios);
@@ -154,6 +159,14 @@ tree *tree_choose(const cost_table *m, const shape_features *f, size_t k, costmo
 {
     tree_cross_validate(m, f, k, c, out);
     portfolio_choose(m, k, NULL, p);
+    shape_grid *g = out->settings.by_model ? grid_new(c) : NULL;
+    if (g) {
+        grid_leaves leaves;
+        grid_fit(g, p, NULL);
+        grid_settle(g, &leaves);
+        grid_free(g);
+        return tree_of_grid(m, f, p, &leaves);
+    }
     if (out->settings.by_model)
         costmodel_fill(c, p, NULL);
     return tree_fit(out->settings.by_model ? costmodel_dense(c) : m, f, p, NULL, out->settings);

@@ -203,15 +203,37 @@ static kw_code fill(search *q, bool *more, int64_t *timeout_ms, kw_error *err)
     return KW_OK;
 }
 
+/* Once there is nothing left to propose; compiled while the last candidates are. */
+static void submit_fallback(search *q, bool *submitted)
+{
+    if (*submitted || evaluator_pending(q->e) == 0 || search_knows_fallback(q) || search_simulates_all(q))
+        return;
+    trial *x = search_fallback_trial(q);
+    *submitted = true;
+    if (!x)
+        return;
+    x->is_fallback = true;
+    search_submit(q, x, CANDIDATE_TARGET);
+}
+
+static kw_code take_fallback(search *q, trial *x, kw_error *err)
+{
+    kw_code code = search_record(q, x, "fallback", err);
+    trial_free(x);
+    return code;
+}
+
 static kw_code run_search(search *q, kw_error *err)
 {
-    bool more = true;
+    bool more = true, with_fallback = false;
     turns_start(&q->turns, depth(q));
     q->turns.best_ns = q->best_ns; /* of what the store knows */
     for (;;) {
         int64_t timeout_ms;
         trial *x = NULL;
         kw_code code = fill(q, &more, &timeout_ms, err);
+        if (code == KW_OK && (!more || !may_propose(q)))
+            submit_fallback(q, &with_fallback);
         if (code == KW_OK)
             code = search_next(q, timeout_ms, &x, err);
         if (code != KW_OK)
@@ -221,9 +243,9 @@ static kw_code run_search(search *q, kw_error *err)
                 return KW_OK;
             continue;
         }
-        if (!x->again)
+        if (!x->again && !x->is_fallback)
             keep_pace(q);
-        code = take_result(q, x, err);
+        code = x->is_fallback ? take_fallback(q, x, err) : take_result(q, x, err);
         if (code != KW_OK)
             return code;
     }

@@ -93,10 +93,43 @@ kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t si
     return KW_OK;
 }
 
+void search_simulate_end(search *q)
+{
+    oclgrind_cancel(q->o->oclgrind);
+    trial_free(q->simulated);
+    q->simulated = NULL;
+    q->may_simulate = false;
+}
+
+void search_simulate_begin(search *q, const ledger_entry *entry)
+{
+    char ignored[256];
+    search_simulate_end(q);
+    trial *x = can_simulate(q) && q->t->reference ? search_trial_of_entry(q, entry) : NULL;
+    if (!x)
+        return;
+    q->simulated = x;
+    q->may_simulate = !known(q, x->v, ignored, sizeof ignored);
+}
+
+/* Its start takes half a second: only when there is something to wait for. */
+void search_simulate_beside(search *q)
+{
+    if (q->may_simulate)
+        oclgrind_begin(q->o->oclgrind, q->simulated->v, &q->cases);
+    q->may_simulate = false;
+    oclgrind_poll(q->o->oclgrind);
+}
+
 kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, size_t size, kw_error *err)
 {
     snprintf(text, size, "%s", "");
-    trial *x = can_simulate(q) && q->t->reference ? search_trial_of_entry(q, entry) : NULL;
+    trial *x = q->simulated;
+    q->may_simulate = false;
+    if (x && strcmp(x->v->hash, entry->source_hash) == 0)
+        q->simulated = NULL; /* it may be at work by now */
+    else
+        x = can_simulate(q) && q->t->reference ? search_trial_of_entry(q, entry) : NULL;
     if (!x)
         return KW_OK;
     x->c.record.registers = x->c.record.spill_bytes = x->c.record.local_bytes = -1;

@@ -34,6 +34,7 @@ typedef struct trial {
     variant *v;
     char *config_json;
     struct trial *next;  /* in search.pending, or the next twin */
+    bool is_fallback;    /* measured beside the search, of which it is no part */
     bool again;          /* timed a second time, by the method of the search */
     struct trial *twins; /* other configurations with the same text: they share the outcome */
     uint32_t config[];   /* one index per parameter */
@@ -54,6 +55,8 @@ typedef struct search {
     double best_ns;
     timing_method method; /* batches for all once a fast candidate was seen: methods are never compared */
     trial *pending;       /* in the evaluator */
+    trial *simulated;     /* begun ahead, or NULL */
+    bool may_simulate;    /* it is to be begun with while something else is waited for */
     uint64_t proposed, measured, reused, failed;
     size_t repetitions; /* proposals in a row whose text was known */
     uint64_t failures[OUTCOME_COUNT];
@@ -117,6 +120,12 @@ kw_code search_simulate(search *q, trial *x, bool *failed, char *text, size_t si
 /* The same of something that was measured; a failure becomes a row. */
 kw_code search_simulate_entry(search *q, const ledger_entry *entry, char *text, size_t size, kw_error *err);
 
+/* Begins with that of an entry which is going to be asked for, while the device is at something else; until it was
+ * asked for, or is wanted no more. */
+void search_simulate_begin(search *q, const ledger_entry *entry);
+void search_simulate_beside(search *q); /* several times a second while something is waited for */
+void search_simulate_end(search *q);
+
 /* tune_task.c: KW_BAD_INPUT when the reference contradicts itself. Once per task and types. */
 kw_code search_check_task(search *q, kw_error *err);
 
@@ -124,6 +133,9 @@ kw_code search_check_task(search *q, kw_error *err);
  * shape. KW_FAILED when nothing valid was measured. */
 /* A trial of an entry that was measured before, rebuilt from its template. NULL if the template is not here. */
 trial *search_trial_of_entry(search *q, const ledger_entry *entry);
+/* The fallback, where it is not searched itself; NULL: nothing to measure. */
+trial *search_fallback_trial(search *q);
+bool search_knows_fallback(search *q); /* was it measured? */
 kw_code search_name_winner(search *q, tune_result *out, kw_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tuner/timing.h"
 #include "tuner/tune_many_internal.h"
 
 #include <math.h>
@@ -62,14 +63,10 @@ static void drop(flight *f)
     free(f);
 }
 
-/* One that was the first to be fast enough for batches is timed again, in batches, as in the search of one shape. */
+/* The outcome is kept at once; who chooses hears of it in its turn. */
 static kw_code take(together *g, flight *f, kw_error *err)
 {
     one_shape *s = &g->shapes[f->shape];
-    flight **link = &g->flying;
-    while (*link != f)
-        link = &(*link)->next;
-    *link = f->next;
     const variant *v = f->c.variant;
     char date[21];
     rows_judge(&s->rows, v, &f->c.record);
@@ -77,46 +74,138 @@ static kw_code take(together *g, flight *f, kw_error *err)
     measurement m =
         rows_make(&s->rows, v, config_json, &f->c.record, g->t->reference ? VERIFIED_EXACT : VERIFIED_NOT, date);
     bool store_text = f->special || !g->known[f->known].is_kept;
-    together_note(g, f->shape, f->special ? SIZE_MAX : f->known, &m);
+    f->answer = together_answer(&m);
+    f->done = true;
     g->out->measured += !f->again;
     g->out->failed += m.outcome != OUTCOME_OK;
     kw_code code = keep(g, f, v, &store_text, &m, err);
     if (!f->special)
         g->known[f->known].is_kept = !store_text;
-    bool again = code == KW_OK && !f->again && m.outcome == OUTCOME_OK && s->batch && !rows_is_batch(&m) &&
-                 m.time.median < TOGETHER_HOPELESS * s->best_ns;
-    if (!again) {
-        drop(f);
-        return code;
-    }
     job_record_clear(&f->c.record);
-    f->again = true;
-    together_submit(g, f, CANDIDATE_RETIME);
     return code;
 }
 
-/* Waits for one, if there is one. */
-static kw_code take_next(together *g, bool *got, kw_error *err)
+/* ---- turns: as in the search of one shape (tune_turns.c) ---- */
+
+#define LATE_MS 5000
+
+static void take_first(together *g)
 {
-    candidate *c = evaluator_next(g->e, err);
+    flight *f = g->first;
+    g->first = f->next;
+    if (!g->first)
+        g->last = NULL;
+    f->next = NULL;
+    g->n_untold--;
+}
+
+static void tell(together *g, flight *f)
+{
+    together_note(g, f->shape, f->special ? SIZE_MAX : f->known, &f->answer);
+    drop(f);
+}
+
+/* Tells the first, which is done; or, where its shape's times are those of batches and its own is not, has it timed
+ * again, as in the search of one shape. */
+static void tell_first(together *g)
+{
+    flight *f = g->first;
+    const one_shape *s = &g->shapes[f->shape];
+    const answer *x = &f->answer;
+    if (!f->again && x->ok && !x->batch && (s->batch || x->ns < TIMING_BATCH_BELOW_NS) &&
+        !(x->ns >= TOGETHER_HOPELESS * s->best_ns)) {
+        f->again = true;
+        f->done = false;
+        f->asked_ns = clock_now_ns();
+        together_submit(g, f, CANDIDATE_RETIME);
+        return;
+    }
+    take_first(g);
+    tell(g, f);
+}
+
+/* One that keeps all others waiting is told when it comes. */
+static void pass(together *g)
+{
+    flight *f = g->first;
+    take_first(g);
+    f->late = true;
+    f->next = g->late;
+    g->late = f;
+}
+
+static void tell_late(together *g, flight *f)
+{
+    flight **link = &g->late;
+    while (*link != f)
+        link = &(*link)->next;
+    *link = f->next;
+    tell(g, f);
+}
+
+/* Waits for one, if there is one, for so long at most (-1: for ever). */
+static kw_code take_next(together *g, int64_t timeout_ms, bool *got, kw_error *err)
+{
+    candidate *c = evaluator_next_within(g->e, timeout_ms, err);
     *got = c != NULL;
-    return c ? take(g, c->cookie, err) : err->code;
+    if (!c)
+        return err->code;
+    flight *f = c->cookie;
+    kw_code code = take(g, f, err);
+    if (f->late)
+        tell_late(g, f);
+    return code;
+}
+
+/* Asks as often as it may. *timeout_ms: how long to wait then before trying again. */
+static void fill(together *g, bool *more, int64_t *timeout_ms)
+{
+    size_t depth = evaluator_depth(g->e);
+    *timeout_ms = -1;
+    while (*more && may_propose(g)) {
+        while (g->n_untold >= depth && g->first->done)
+            tell_first(g);
+        if (g->n_untold < depth) {
+            *more = together_propose(g);
+            continue;
+        }
+        int64_t waited_ms = (clock_now_ns() - g->first->asked_ns) / 1000000;
+        *timeout_ms = waited_ms < LATE_MS ? LATE_MS - waited_ms : 0;
+        if (*timeout_ms > 0 || !evaluator_is_starved(g->e))
+            break;
+        pass(g);
+    }
+    if (*timeout_ms == 0) /* late, but the device is busy: until something ends */
+        *timeout_ms = -1;
+}
+
+/* Takes and tells all that were asked for. */
+static kw_code finish(together *g, kw_error *err)
+{
+    kw_code code = KW_OK;
+    bool got = true;
+    while (code == KW_OK && (g->first || (g->late && got))) {
+        if (g->first && g->first->done)
+            tell_first(g);
+        else
+            code = take_next(g, -1, &got, err);
+    }
+    return code;
 }
 
 static kw_code search(together *g, kw_error *err)
 {
     bool more = true, got;
-    for (;;) {
+    int64_t timeout_ms;
+    while (more && may_propose(g)) {
         int64_t from = clock_now_ns();
-        while (more && may_propose(g) && evaluator_pending(g->e) < evaluator_depth(g->e))
-            more = together_propose(g);
+        fill(g, &more, &timeout_ms);
         g->out->model_seconds += (double)(clock_now_ns() - from) / 1e9;
-        kw_code code = take_next(g, &got, err);
+        kw_code code = more && may_propose(g) ? take_next(g, timeout_ms, &got, err) : KW_OK;
         if (code != KW_OK)
             return code;
-        if (!got && (!more || !may_propose(g)))
-            return KW_OK;
     }
+    return finish(g, err);
 }
 
 static bool count_row(const measurement *m, void *cookie)
@@ -138,7 +227,6 @@ static bool is_stored(together *g, size_t shape, const char *hash)
 /* Each shape's best with sizes as constants, where its template can; what is there already is not measured again. */
 static kw_code try_constants(together *g, kw_error *err)
 {
-    bool got = true;
     for (size_t i = 0; i < g->n_shapes; i++) {
         size_t best = many_best(g->model, i);
         const known *k = best == SIZE_MAX ? NULL : &g->known[best];
@@ -158,12 +246,10 @@ static kw_code try_constants(together *g, kw_error *err)
             continue;
         }
         f->special_json = template_config_text(k->p, g->config);
+        together_asked(g, f);
         together_submit(g, f, CANDIDATE_TARGET);
     }
-    kw_code code = KW_OK;
-    while (code == KW_OK && got)
-        code = take_next(g, &got, err);
-    return code;
+    return finish(g, err);
 }
 
 /* ---- the whole ---- */
@@ -238,9 +324,14 @@ static kw_code open_cases(together *g, kw_error *err)
 static void end(together *g)
 {
     evaluator_forget(g->e);
-    while (g->flying) {
-        flight *f = g->flying;
-        g->flying = f->next;
+    while (g->first) {
+        flight *f = g->first;
+        take_first(g);
+        drop(f);
+    }
+    while (g->late) {
+        flight *f = g->late;
+        g->late = f->next;
         drop(f);
     }
     for (size_t i = 0; i < g->n_known; i++) {

@@ -49,22 +49,29 @@ size_t together_know(together *g, const template *p, const uint32_t *config)
 
 /* ---- what is known of a pair ---- */
 
-void together_note(together *g, size_t shape, size_t index, const measurement *m)
+answer together_answer(const measurement *m)
+{
+    return (answer){.outcome = m->outcome,
+                    .ok = m->outcome == OUTCOME_OK && m->time.n > 0,
+                    .batch = rows_is_batch(m),
+                    .ns = m->time.median};
+}
+
+void together_note(together *g, size_t shape, size_t index, const answer *x)
 {
     one_shape *s = &g->shapes[shape];
-    const bool ok = m->outcome == OUTCOME_OK && m->time.n > 0;
-    s->batch = s->batch || (ok && m->time.median < TIMING_BATCH_BELOW_NS);
-    if (ok && m->time.median < s->best_ns && (rows_is_batch(m) || !s->batch))
-        s->best_ns = m->time.median;
+    s->batch = s->batch || (x->ok && x->ns < TIMING_BATCH_BELOW_NS);
+    if (x->ok && x->ns < s->best_ns && (x->batch || !s->batch))
+        s->best_ns = x->ns;
     if (index == SIZE_MAX)
         return;
     const known *k = &g->known[index];
-    many_tell(g->model, shape, index, ok, m->time.median);
-    if (outcome_is_final(m->outcome))
+    many_tell(g->model, shape, index, x->ok, x->ns);
+    if (outcome_is_final(x->outcome))
         many_forget(g->model, index);
     arm *a = s->has_arms ? arms_find(&s->arms, k->p->name) : NULL;
     if (a)
-        arms_known(a, k->config, ok, m->time.median);
+        arms_known(a, k->config, x->ok, x->ns);
 }
 
 typedef struct reuse {
@@ -86,7 +93,8 @@ static bool reuse_row(const measurement *m, void *cookie)
         size_t index = together_know(g, a->template, g->config);
         if (index != SIZE_MAX && strcmp(g->known[index].v->hash, m->source_hash) == 0) {
             bool first = many_is_free(g->model, r->shape, index);
-            together_note(g, r->shape, index, m);
+            const answer x = together_answer(m);
+            together_note(g, r->shape, index, &x);
             g->n += first;
             g->out->reused += first;
         }

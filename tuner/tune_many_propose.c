@@ -1,6 +1,7 @@
 /* The search over many shapes: which pair of shape and configuration is measured next. */
 #include "tuner/tune_many_internal.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -21,9 +22,18 @@ void together_submit(together *g, flight *f, candidate_kind kind)
                        .hopeless_ns = isfinite(s->best_ns) ? TOGETHER_HOPELESS * s->best_ns : 0,
                        .method = s->batch ? TIMING_BATCH : TIMING_AUTO,
                        .cookie = f};
-    f->next = g->flying;
-    g->flying = f;
     evaluator_submit(g->e, &f->c);
+}
+
+void together_asked(together *g, flight *f)
+{
+    f->asked_ns = clock_now_ns();
+    if (g->last)
+        g->last->next = f;
+    else
+        g->first = f;
+    g->last = f;
+    g->n_untold++;
 }
 
 static void submit_known(together *g, size_t shape, size_t index)
@@ -32,6 +42,7 @@ static void submit_known(together *g, size_t shape, size_t index)
     f->shape = shape;
     f->known = index;
     g->n++;
+    together_asked(g, f);
     together_submit(g, f, CANDIDATE_TARGET);
 }
 

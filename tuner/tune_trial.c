@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIMULATOR_POLL_MS 100
+
 const template *search_fallback(const tune_options *o)
 {
     if (o->fallback)
@@ -107,9 +109,22 @@ void search_submit(search *q, trial *x, candidate_kind kind)
     evaluator_submit(q->e, &x->c);
 }
 
+/* With an eye on a simulator that was begun with. */
+static candidate *wait_for_one(search *q, int64_t timeout_ms, kw_error *err)
+{
+    candidate *c = NULL;
+    if (!q->simulated || timeout_ms >= 0)
+        return evaluator_next_within(q->e, timeout_ms, err);
+    do {
+        search_simulate_beside(q);
+        c = evaluator_next_within(q->e, SIMULATOR_POLL_MS, err);
+    } while (!c && err->code == KW_OK && evaluator_pending(q->e) > 0);
+    return c;
+}
+
 kw_code search_next(search *q, int64_t timeout_ms, trial **got, kw_error *err)
 {
-    candidate *c = evaluator_next_within(q->e, timeout_ms, err);
+    candidate *c = wait_for_one(q, timeout_ms, err);
     *got = c ? c->cookie : NULL;
     if (!c)
         return err->code;

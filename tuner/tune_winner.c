@@ -155,26 +155,44 @@ static bool is_free(const variant *v)
 }
 
 /* The fallback at its default configuration, when it is not among the templates of the search: every header needs it
- * verified, and the table its time. */
-static kw_code measure_fallback(search *q, const template *f, kw_error *err)
+ * verified, and the table its time. NULL: there is none to measure. */
+trial *search_fallback_trial(search *q)
 {
-    if (!q->t->reference || !q->trusted || ledger_find(&q->ledger, q->trusted->hash) ||
+    const template *f = search_fallback(q->o);
+    kw_error ignored;
+    if (!f || arms_find(&q->arms, f->name) || !q->t->reference || !q->trusted ||
         !variant_fits(q->trusted, q->shape, &evaluator_device(q->e)->limits, NULL))
-        return KW_OK;
+        return NULL;
     uint32_t *config = mem_alloc((f->n_params + 1) * sizeof *config);
     template_default(f, config);
-    kw_error ignored;
     trial *x = trial_new(NULL, f, config);
     free(config);
-    if (variant_expand(f, &q->o->types, x->config, q->shape, &x->v, &ignored) != KW_OK) {
-        trial_free(x);
+    if (variant_expand(f, &q->o->types, x->config, q->shape, &x->v, &ignored) == KW_OK)
+        return x;
+    trial_free(x);
+    return NULL;
+}
+
+bool search_knows_fallback(search *q)
+{
+    return q->trusted && ledger_find(&q->ledger, q->trusted->hash) != NULL;
+}
+
+/* Times it if that was not done beside the search, and verifies it on every edge shape. */
+static kw_code measure_fallback(search *q, kw_error *err)
+{
+    trial *x = search_fallback_trial(q);
+    kw_code code = KW_OK;
+    if (!x)
         return KW_OK;
+    if (!search_knows_fallback(q)) {
+        code = search_run_alone(q, x, CANDIDATE_TARGET, err);
+        if (code != KW_OK)
+            return code; /* x is still among the pending ones, which are freed together */
+        code = search_record(q, x, "fallback", err);
     }
-    kw_code code = search_run_alone(q, x, CANDIDATE_TARGET, err);
-    if (code != KW_OK)
-        return code; /* x is still among the pending ones, which are freed together */
-    code = search_record(q, x, "fallback", err);
-    if (code == KW_OK && x->c.record.outcome == OUTCOME_OK) {
+    const ledger_entry *entry = ledger_find(&q->ledger, x->v->hash);
+    if (code == KW_OK && entry && entry->ok && entry->verified != VERIFIED_GENERAL && !edges_passed(q, x->v->hash)) {
         job_record_clear(&x->c.record);
         code = search_run_alone(q, x, CANDIDATE_GENERAL, err);
         if (code != KW_OK)
@@ -274,7 +292,7 @@ static kw_code nothing_found(search *q, kw_error *err)
         return kw_error_set(err, KW_FAILED, "no configuration was measured: the budget is too small");
     const ledger_entry *f = q->trusted ? ledger_find(&q->ledger, q->trusted->hash) : NULL;
     const bool suspect = most == OUTCOME_WRONG && f && !f->ok && f->outcome == OUTCOME_WRONG;
-    const bool counted = suspect && !arms_find(&q->arms, f->template_name); /* it was not searched */
+    const bool counted = f && !f->ok && f->outcome == (outcome)most && !arms_find(&q->arms, f->template_name);
     const unsigned long long all = q->measured + q->reused, n = q->failures[most] - counted;
     return kw_error_set(err, KW_FAILED, "all of %llu configurations failed, %llu of them as %s%s, such as: %s", all, n,
                         outcome_name((outcome)most),
@@ -289,7 +307,7 @@ static bool is_searched(const ledger_entry *e, void *cookie)
 }
 
 /* A winner that fails on an edge shape or under the simulator makes way for the next. */
-kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
+static kw_code name_winner(search *q, tune_result *out, kw_error *err)
 {
     for (;;) {
         kw_code code = retime_contenders(q, err);
@@ -297,14 +315,23 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
             return code;
         const ledger_entry *w = ledger_winner(&q->ledger, is_searched, q);
         if (!w && q->failures[OUTCOME_WRONG] > 0 && search_fallback(q->o)) /* is it they that are wrong? */
-            code = measure_fallback(q, search_fallback(q->o), err);
+            code = measure_fallback(q, err);
         if (code != KW_OK)
             return code;
         if (!w)
             return nothing_found(q, err);
+        char hash[HASH_HEX_SIZE];
+        memcpy(hash, w->source_hash, sizeof hash);
+        search_simulate_begin(q, w); /* beside the edge shapes, which nobody times */
         code = verify_general(q, w, err);
         if (code != KW_OK)
             return code;
+        /* What is only verified may have a simulator beside it, also on a CPU. */
+        if (w->ok && (search_knows_fallback(q) || !evaluator_device(q->e)->limits.is_cpu))
+            code = measure_fallback(q, err);
+        if (code != KW_OK)
+            return code;
+        w = ledger_find(&q->ledger, hash); /* the list may have grown */
         char deep[sizeof out->deep_check];
         if (w->ok)
             code = search_simulate_entry(q, w, deep, sizeof deep, err);
@@ -313,11 +340,17 @@ kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
         if (!w->ok)
             continue;
         memcpy(out->deep_check, deep, sizeof deep);
-        const template *f = search_fallback(q->o);
-        code = f && !arms_find(&q->arms, f->name) ? measure_fallback(q, f, err) : KW_OK;
+        code = measure_fallback(q, err);
         if (code != KW_OK)
             return code;
         describe_winner(q, ledger_winner(&q->ledger, is_searched, q), out);
         return verify_defaults(q, err);
     }
+}
+
+kw_code search_name_winner(search *q, tune_result *out, kw_error *err)
+{
+    kw_code code = name_winner(q, out, err);
+    search_simulate_end(q);
+    return code;
 }

@@ -32,12 +32,12 @@ void worker_send(worker *w, const char *text, size_t length)
     }
 }
 
-typedef struct line_reader {
+struct line_reader {
     int fd;
     strb buffer;
     size_t used;    /* bytes of `buffer` that earlier lines took */
     size_t scanned; /* bytes that are known to hold no newline */
-} line_reader;
+};
 
 /* 1: a line, without its newline, valid until the next call; 0: end of input (a last line without newline is dropped:
  * its sender died in it); -1: an error or an endless line. */
@@ -66,6 +66,23 @@ static int read_line(line_reader *in, const char **line, size_t *length)
             return n == 0 ? 0 : -1;
         strb_add_n(&in->buffer, chunk, (size_t)n);
     }
+}
+
+/* ---- turns ---- */
+
+/* Nothing else is under way while a job is: what does not answer ends the process, since nobody would wait for it. */
+void worker_wait_go(worker *w, int64_t id)
+{
+    const char *line;
+    size_t length;
+    int got = read_line(w->in, &line, &length);
+    if (got == 0)
+        _exit(KW_OK);
+    const bool good = got > 0 && job_is_go(line, length, id);
+    if (good)
+        return;
+    log_error("worker: job %lld waits for its turn and got something else", (long long)id);
+    _exit(KW_BAD_INPUT);
 }
 
 /* ---- hello ---- */
@@ -204,6 +221,7 @@ int worker_main(int in_fd, int out_fd)
     set_up_process(&in_fd, &out_fd);
     worker w = {.out_fd = out_fd, .references = reference_cache_new()};
     line_reader in = {.fd = in_fd, .buffer = STRB_INIT};
+    w.in = &in;
     const char *line;
     size_t length;
     int status = KW_OK, got;

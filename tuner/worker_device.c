@@ -137,8 +137,10 @@ bool worker_recover(worker *w)
         return false;
     worker_forget_programs(w);
     worker_forget_own(w);
-    if (device_revive(w->device, &err) == KW_OK)
+    if (device_revive(w->device, &err) == KW_OK) {
+        w->is_suspect = !device_describe(w->device)->limits.is_cpu; /* a CPU is where its runner is, and that is new */
         return true;
+    }
     log_debug("worker: %s", err.message);
     return false;
 }

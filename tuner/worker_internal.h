@@ -19,13 +19,17 @@ typedef struct kept_program {
     char key[HASH_HEX_SIZE];
     device_program *program; /* NULL: a free place */
     int64_t registers, spill_bytes, local_bytes;
+    artefact artefact;
     uint64_t last_used;
 } kept_program;
 
 #define WORKER_PROGRAMS 16
 
+typedef struct line_reader line_reader;
+
 typedef struct worker {
     int out_fd;
+    line_reader *in;
     topology machine;
     device_info *devices; /* of the hello */
     size_t n_devices;
@@ -69,12 +73,13 @@ typedef struct run {
     job_record *record;
     device_program *program;
     bool program_is_kept; /* by the worker, not this job's to free */
-    bool from_cache;   /* it was not compiled by this job */
-    stage stage;       /* announced last */
-    bool in_reference; /* the task's own code is at work, */
-    bool said_so;      /* and that was announced */
-    int64_t start_ns;  /* when the job was received */
+    bool from_cache;      /* it was not compiled by this job */
+    stage stage;          /* announced last */
+    bool in_reference;    /* the task's own code is at work, */
+    bool said_so;         /* and that was announced */
+    int64_t start_ns;     /* when the job was received */
     int64_t announced_ns;
+    double turn_from_ms, turn_to_ms;           /* the last turn; since the job was received */
     double host_ns;                            /* of the run that was verified last, by the host's clock */
     device_buffer *verified[TASK_MAX_TENSORS]; /* what the candidate wrote for the last case: compared when timed */
     job_end end;
@@ -83,9 +88,15 @@ typedef struct run {
 
 /* worker.c */
 void worker_send(worker *w, const char *text, size_t length);
+/* Waits until the coordinator lets the job go on. */
+void worker_wait_go(worker *w, int64_t id);
 /* Says that a stage begins, or still goes on through no doing of the candidate: the deadline starts anew. */
 void run_announce(run *r, stage s);
 void run_keep_alive(run *r);
+/* The device is for this job from here on, alone if it is to be timed; and no longer. Nothing where jobs do not take
+ * turns. A stage that follows ends no turn. */
+void run_take_turn(run *r, stage s);
+void run_end_turn(run *r);
 
 /* worker_run.c: ends of a job. All return false. */
 bool run_fail(run *r, outcome o, const char *format, ...) KW_PRINTF(3, 4);
@@ -140,6 +151,8 @@ bool run_is_screened(const run *r, const case_data *data, size_t tensor);
 void worker_forget_own(worker *w);
 /* Fills local memory with `byte` before a kernel that uses some, so that what it reads there unwritten shows. */
 bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte);
+/* Compiles what the former needs, for another process that finds it in the driver's cache. */
+void run_prepare_own(run *r);
 /* Does the device compute? Three tries, a second apart. KW_ENVIRONMENT if not: no candidate is to be measured there. */
 kw_code worker_check_health(worker *w, kw_error *err);
 

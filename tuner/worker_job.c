@@ -71,6 +71,20 @@ static bool build_failed(run *r, const kw_error *err, const device_build_info *i
     return false;
 }
 
+/* {"artefact": {...}} */
+static void note_artefact(job_record *record, const artefact *a)
+{
+    if (!a->known)
+        return;
+    strb text = STRB_INIT;
+    json *extra = json_new_object();
+    json_set(extra, "artefact", artefact_to_json(a));
+    json_print(extra, &text);
+    json_free(extra);
+    free(record->extra);
+    record->extra = strb_take(&text);
+}
+
 static bool build(run *r)
 {
     const char *names[MAX_KERNELS];
@@ -82,6 +96,7 @@ static bool build(run *r)
         r->record->registers = info.registers;
         r->record->spill_bytes = info.spill_bytes;
         r->record->local_bytes = info.local_bytes;
+        note_artefact(r->record, &info.artefact);
         r->from_cache = info.from_cache;
     } else {
         r->program = NULL;
@@ -151,26 +166,70 @@ static bool covers(const plan_launch *a, const plan_launch *b)
     return same && (is_small_grid(b) || !is_small_grid(a));
 }
 
-static bool is_covered(const run *r, size_t launched_from, const plan_launch *l)
+/* Of the cases that were launched. */
+static bool is_covered(const job *j, const bool *launched, const plan_launch *l)
 {
-    for (size_t i = launched_from; i < r->job->n_cases; i++)
-        for (size_t k = 0; k < r->job->cases[i].plan.n_launches; k++)
-            if (covers(&r->job->cases[i].plan.launches[k], l))
+    for (size_t i = 0; i < j->n_cases; i++)
+        for (size_t k = 0; launched[i] && k < j->cases[i].plan.n_launches; k++)
+            if (covers(&j->cases[i].plan.launches[k], l))
                 return true;
     return false;
 }
 
-/* The target first, then those of the other cases that need what has not been compiled yet. */
+static bool needs_launch(const job *j, const bool *launched, const plan *p)
+{
+    bool covered = true;
+    for (size_t k = 0; k < p->n_launches; k++)
+        covered = covered && is_covered(j, launched, &p->launches[k]);
+    return !covered;
+}
+
+static bool has_large_grid(const plan *p)
+{
+    bool large = false;
+    for (size_t k = 0; k < p->n_launches; k++)
+        large = large || !is_small_grid(&p->launches[k]);
+    return large;
+}
+
+static double elements_of(const run *r, const job_case *c)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->job->task->n_tensors; i++) {
+        uint64_t n = 0;
+        kw_error ignored;
+        if (task_tensor_elements(r->job->task, &r->job->types, &c->shape, i, &n, &ignored) == KW_OK)
+            sum += (double)n;
+    }
+    return sum;
+}
+
+/* Of the cases that still have to be launched the next one: large grids first, whose version serves small ones too, and
+ * of these the one with the least work. n_cases: none. */
+static size_t next_to_launch(const run *r, const bool *launched)
+{
+    const job *j = r->job;
+    size_t best = j->n_cases;
+    for (size_t i = 0; i < j->n_cases; i++) {
+        const plan *p = &j->cases[i].plan;
+        if (launched[i] || !needs_launch(j, launched, p))
+            continue;
+        const bool large = has_large_grid(p);
+        const bool best_is_large = best < j->n_cases && has_large_grid(&j->cases[best].plan);
+        if (best == j->n_cases || (large && !best_is_large) ||
+            (large == best_is_large && elements_of(r, &j->cases[i]) < elements_of(r, &j->cases[best])))
+            best = i;
+    }
+    return best;
+}
+
+/* As few and as small cases as make the driver compile all that will be launched. */
 static bool launch_all(run *r)
 {
-    bool good = true;
-    for (size_t i = r->job->n_cases; good && i-- > 0;) {
-        const plan *p = &r->job->cases[i].plan;
-        bool covered = true;
-        for (size_t k = 0; k < p->n_launches; k++)
-            covered = covered && is_covered(r, i + 1, &p->launches[k]);
-        if (!covered)
-            good = launch_once(r, &r->job->cases[i]);
+    bool launched[JOB_MAX_CASES] = {false}, good = true;
+    for (size_t i; good && (i = next_to_launch(r, launched)) < r->job->n_cases;) {
+        good = launch_once(r, &r->job->cases[i]);
+        launched[i] = true;
     }
     return good;
 }
@@ -179,6 +238,8 @@ static bool compile(run *r)
 {
     r->record->compile_start_ms = run_ms(r);
     run_announce(r, STAGE_COMPILE);
+    if (r->job->prepare)
+        run_prepare_own(r);
     bool good = build(r);
     for (size_t i = 0; good && i < r->job->n_cases; i++)
         good = check_args(r, &r->job->cases[i]);
@@ -193,6 +254,7 @@ static bool compile(run *r)
 static bool verify(run *r)
 {
     const job *j = r->job;
+    run_take_turn(r, j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
     r->record->verify_start_ms = run_ms(r);
     bool good = true;
     for (size_t i = 0; good && i < j->n_cases; i++) {
@@ -215,13 +277,39 @@ static bool time_last(run *r)
     r->record->time_start_ms = run_ms(r);
     run_announce(r, STAGE_TIME);
     bool good = run_time(r, &r->job->cases[r->job->n_cases - 1]);
-    r->record->time_ms = run_ms(r) - r->record->time_start_ms;
+    double end_ms = run_ms(r);
+    if (r->job->turns != TURNS_NONE && r->turn_to_ms > r->turn_from_ms) { /* the rest is beside others */
+        r->record->time_start_ms = r->turn_from_ms;
+        end_ms = r->turn_to_ms;
+    }
+    r->record->time_ms = end_ms - r->record->time_start_ms;
     return good;
+}
+
+/* Compiles, and takes the program from the driver. Nothing is launched. */
+static bool hand_over(run *r)
+{
+    strb binary = STRB_INIT, identity = STRB_INIT;
+    kw_error err;
+    run_announce(r, STAGE_COMPILE);
+    if (!build(r))
+        return false;
+    if (device_program_binary(r->device, r->program, &binary, &identity, &err) == KW_OK) {
+        r->record->n_binary = binary.length;
+        r->record->binary = (unsigned char *)strb_take(&binary);
+        r->record->identity = strb_take(&identity);
+        return true;
+    }
+    strb_clear(&binary);
+    strb_clear(&identity);
+    return run_fail(r, OUTCOME_COMPILE_ERROR, "%s", err.message);
 }
 
 static bool all_stages(run *r)
 {
     job_mode mode = r->job->mode;
+    if (mode == JOB_BINARY)
+        return hand_over(r);
     if (mode == JOB_CHECK)
         return run_check_task(r);
     if (mode == JOB_PROBE)

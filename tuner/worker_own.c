@@ -91,6 +91,31 @@ static bool is_real(const device *d)
     return strncmp(info->spec, "opencl:", 7) == 0 && !info->simulated;
 }
 
+static kw_code fill_local(run *r, size_t bytes, unsigned char byte, size_t groups, kw_error *err)
+{
+    worker *w = r->worker;
+    device_arg args[4] = {{.kind = DEVICE_ARG_LOCAL, .n = bytes},
+                          word_arg((uint32_t)(bytes / 4)),
+                          word_arg(byte * 0x01010101u),
+                          {.kind = DEVICE_ARG_BUFFER, .buffer = w->own_words}};
+    const device_launch l = {.kernel = "kernwright_garbage",
+                             .rank = 1,
+                             .local = {ITEMS, 1, 1},
+                             .groups = {groups, 1, 1},
+                             .args = args,
+                             .n_args = 4};
+    return device_run(r->device, w->own, &l, 1, err);
+}
+
+void run_prepare_own(run *r)
+{
+    kw_error err;
+    if (!is_real(r->device) || !device_describe(r->device)->builds_at_launch)
+        return;
+    if (!make(r->worker, &err) || fill_local(r, sizeof(uint32_t), 0, 1, &err) != KW_OK)
+        log_debug("worker: kernels of ours are not compiled ahead: %s", err.message);
+}
+
 bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte)
 {
     worker *w = r->worker;
@@ -98,19 +123,9 @@ bool run_spoil_local(run *r, const buffer_set *set, unsigned char byte)
     const size_t bytes = w->spoils_nothing || !is_real(r->device) ? 0 : local_bytes(r, set) / 4 * 4;
     if (bytes == 0)
         return true;
-    if (make(w, &err)) {
-        device_arg args[4] = {{.kind = DEVICE_ARG_LOCAL, .n = bytes},
-                              word_arg((uint32_t)(bytes / 4)),
-                              word_arg(byte * 0x01010101u),
-                              {.kind = DEVICE_ARG_BUFFER, .buffer = w->own_words}};
-        const int64_t units = device_describe(r->device)->limits.compute_units;
-        device_launch l = {
-            .kernel = "kernwright_garbage", .rank = 1, .local = {ITEMS, 1, 1}, .args = args, .n_args = 4};
-        l.groups[0] = GROUPS_PER_UNIT * (size_t)(units > 0 ? units : 1);
-        l.groups[1] = l.groups[2] = 1;
-        if (device_run(r->device, w->own, &l, 1, &err) == KW_OK)
-            return true;
-    }
+    const int64_t units = device_describe(r->device)->limits.compute_units;
+    if (make(w, &err) && fill_local(r, bytes, byte, GROUPS_PER_UNIT * (size_t)(units > 0 ? units : 1), &err) == KW_OK)
+        return true;
     if (r->device->lost)
         return run_device_failed(r, &err, "filling local memory");
     log_debug("worker: local memory is not filled before runs: %s", err.message);

@@ -63,13 +63,15 @@ kw_code run_program(run *r, const char *const *kernels, size_t n, device_build_i
         *kept = (kept_program){.program = built,
                                .registers = info->registers,
                                .spill_bytes = info->spill_bytes,
-                               .local_bytes = info->local_bytes};
+                               .local_bytes = info->local_bytes,
+                               .artefact = info->artefact};
         memcpy(kept->key, key, sizeof key);
     } else {
         r->program = kept->program;
         info->registers = kept->registers;
         info->spill_bytes = kept->spill_bytes;
         info->local_bytes = kept->local_bytes;
+        info->artefact = kept->artefact;
         info->from_cache = true;
     }
     r->program_is_kept = true;

@@ -30,6 +30,33 @@ void run_keep_alive(run *r)
         run_announce(r, r->stage);
 }
 
+void run_take_turn(run *r, stage s)
+{
+    const bool asks = r->job->turns == TURNS_ALL || (r->job->turns == TURNS_TIME && s == STAGE_TIME);
+    if (!asks)
+        return;
+    strb line = STRB_INIT;
+    job_turn_print(r->job->id, s, TURN_WAIT, &line);
+    r->stage = s;
+    worker_send(r->worker, line.data, line.length);
+    strb_clear(&line);
+    worker_wait_go(r->worker, r->job->id);
+    r->turn_from_ms = run_ms(r);
+    run_announce(r, s);
+}
+
+void run_end_turn(run *r)
+{
+    strb line = STRB_INIT;
+    if (r->job->turns == TURNS_NONE)
+        return;
+    job_turn_print(r->job->id, r->stage, TURN_OVER, &line);
+    r->announced_ns = clock_now_ns();
+    r->turn_to_ms = run_ms(r);
+    worker_send(r->worker, line.data, line.length);
+    strb_clear(&line);
+}
+
 bool run_fail(run *r, outcome o, const char *format, ...)
 {
     strb text = STRB_INIT;

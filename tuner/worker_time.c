@@ -193,7 +193,13 @@ bool run_time(run *r, const job_case *c)
     bool good = run_case_data(r, c, c->seed, &b.data) && run_case_data(r, c, inputs_probe_seed(c->seed), &b.probe_data);
     if (good)
         run_announce(r, r->stage);
-    good = good && make_sets(&b) && measure(&b, &result);
+    good = good && make_sets(&b);
+    if (good) {
+        run_take_turn(r, STAGE_TIME);
+        good = measure(&b, &result);
+        if (!r->device->lost)
+            run_end_turn(r);
+    }
     good = good && check_timed(&b, result.row_runs);
     if (good)
         store_samples(r->record, &result);

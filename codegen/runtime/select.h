@@ -1,10 +1,10 @@
 /* What every dispatch header shares: results, devices, lookup, launch plans. Needs no OpenCL.
  * This text is put into each header as it stands; any change that is not only a comment changes KW_SHARED_VERSION. */
-#if defined(KW_SHARED_VERSION) && KW_SHARED_VERSION != 2
+#if defined(KW_SHARED_VERSION) && KW_SHARED_VERSION != 3
 #error "dispatch headers of different versions in one translation unit: emit them with the same Kernwright"
 #endif
 #ifndef KW_SHARED_VERSION
-#define KW_SHARED_VERSION 2
+#define KW_SHARED_VERSION 3
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* What every dispatch header shares for the layer of decision trees: integer features of a shape, and how a tree is
- * asked. The tool fits its trees with these same functions, so that a shape at a threshold is on the same side. */
+/* What every dispatch header shares for the layer of decision trees and grids: integer features of a shape, and how a
+ * tree is asked. The tool makes them with these same functions, so that a shape at a threshold is on the same side. */
 #ifndef KW_SHARED_TREE
 #define KW_SHARED_TREE 1
 
@@ -54,6 +54,15 @@ static inline int32_t kw_tree_ask(const kw_tree_node *nodes, int32_t n, const in
         /* Indexed by the sign: a branch would be a coin toss. */
         alive &= nodes[i].keep[(uint32_t)(nodes[i].at_most - features[nodes[i].feature]) >> 31];
     return kw_double_bits((double)(alive & (~alive + 1)), 0);
+}
+
+/* Where a logarithm (kw_log2_256) lies on an axis of n cells, 2^shift wide, the first of which has the number `first`.
+ * A power of two is the last of its cell: it needs as many tiles as what is a little less. Beyond the axis its end. */
+static inline int32_t kw_grid_cell(int32_t log2_256, int32_t shift, int32_t first, int32_t n)
+{
+    /* No logarithm is below -2^18, so that nothing negative is shifted. */
+    const int32_t cell = (int32_t)((uint32_t)(log2_256 + 0xfffff) >> shift) - first;
+    return cell < 0 ? 0 : cell < n ? cell : n - 1;
 }
 
 #endif /* KW_SHARED_TREE */

@@ -1,5 +1,9 @@
 /* Writes the headers that the consumer programs include: make_headers FOLDER DEVICE_KEY. The variants are chosen by
  * hand so that each feature of a header occurs; nothing is measured. Run in the source tree's root. */
+/* First: its parameters must not be taken for names of ours. */
+#include "codegen/runtime/select.h"
+#include "codegen/runtime/tree.h"
+
 #include "base/counter_rng.h"
 #include "base/fs.h"
 #include "codegen/features.h"
@@ -134,8 +138,13 @@ static void write_words(const char *folder, size_t number)
     support_begin(&s, strb_text(&task_text), NULL, "kw_");
     support_variant(&s, support_template(&s, strb_text(&template_text)), "", NULL, NULL);
     header_tree tree = {.leaves = (header_leaf[]){{{0, -1, -1, -1}, {1, 0, 0, 0}}}, .n_leaves = 1};
+    header_grid grid = {.shift = 8, .leaf = (uint16_t[]){0}};
+    for (size_t i = 0; i < TASK_MAX_DIMS; i++)
+        grid.n[i] = 1;
     support_device(&s, "v/a/x/10", NULL, -1);
     s.devices[0].tree = &tree;
+    if (number % 2 == 1)
+        tree.grid = &grid; /* no tree of nodes in the header */
     (void)snprintf(name, sizeof name, "kw_words%zu.h", number);
     support_write(&s, folder, name);
     support_end(&s);
@@ -190,6 +199,42 @@ static void draw_tree(const support_model *s, header_tree *t, uint64_t *counter)
         }
 }
 
+enum { GRID_CELLS = 12 }; /* of each dim */
+
+/* A grid that neither begins at 1 nor reaches as far as the shapes do, so that its ends serve what is beyond. */
+static void draw_grid(header_tree *t)
+{
+    const size_t n = GRID_CELLS * GRID_CELLS * GRID_CELLS;
+    header_grid *g = t->grid = mem_calloc(1, sizeof *g);
+    *t = (header_tree){.n_leaves = 200, .leaves = mem_calloc(200, sizeof *t->leaves), .grid = g};
+    *g = (header_grid){.shift = 7, .leaf = mem_calloc(n, sizeof *g->leaf)};
+    for (size_t i = 0; i < 3; i++) {
+        g->first[i] = kw_grid_cell((int32_t)(i + 2) << 8, g->shift, 0, INT32_MAX);
+        g->n[i] = GRID_CELLS;
+    }
+    for (size_t i = 0; i < n; i++)
+        g->leaf[i] = (uint16_t)(counter_rng_u64(11, 2, i) % t->n_leaves);
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < HEADER_TREE_RANKED; k++) {
+            t->leaves[i].variants[k] = k == 3 ? -1 : (int)(1 + (i + k) % 3);
+            t->leaves[i].expected_regret[k] = 1.0f + 0.001f * (float)(i + 250 * k);
+        }
+}
+
+/* Cells by their bounds in logarithms, not by the function that the header uses. */
+static size_t leaf_of_grid(const header_grid *g, const int64_t *dims)
+{
+    const int32_t width = 1 << g->shift;
+    size_t at = 0;
+    for (size_t i = 0; i < 3; i++) {
+        int32_t cell = 0;
+        while (cell + 1 < g->n[i] && kw_log2_256(dims[i]) > ((int32_t)(i + 2) << 8) + cell * width)
+            cell++;
+        at = at * (size_t)g->n[i] + (size_t)cell;
+    }
+    return g->leaf[at];
+}
+
 /* What the tree says, by walking it: the first of the leaf that takes the shape. */
 static void answer_of_tree(const support_model *s, const header_tree *t, const task_shape *shape, int *variant,
                            int *regret)
@@ -203,9 +248,9 @@ static void answer_of_tree(const support_model *s, const header_tree *t, const t
             return;
     features_of_task(s->task, &f);
     features_compute(&f, shape->dims, values);
-    while (at >= 0)
+    while (at >= 0 && !t->grid)
         at = t->nodes[at].next[values[t->nodes[at].feature] > t->nodes[at].at_most];
-    const header_leaf *leaf = &t->leaves[~at];
+    const header_leaf *leaf = &t->leaves[t->grid ? leaf_of_grid(t->grid, shape->dims) : (size_t)~at];
     for (size_t k = 0; k < HEADER_TREE_RANKED && *variant < 0; k++)
         if (leaf->variants[k] >= 0 && variant_fits(s->variants[leaf->variants[k]], shape, NULL, NULL)) {
             *variant = leaf->variants[k];
@@ -217,7 +262,7 @@ static void write_answers(const support_model *s, const char *folder, const task
 {
     strb text = STRB_INIT;
     for (int i = 0; i < TREE_LINES; i++) {
-        const size_t device = (size_t)i % 2;
+        const size_t device = (size_t)i % 3;
         task_shape shape = {.dims = {draw_dim(counter), draw_dim(counter), draw_dim(counter)}};
         int layer = 1, variant, regret = 0;
         if (shape.dims[0] == 0 || shape.dims[1] == 0)
@@ -243,12 +288,12 @@ static void write_answers(const support_model *s, const char *folder, const task
     strb_clear(&text);
 }
 
-/* A device with a tree of every feature, one whose tree is a single leaf; of the variants one asks for multiples of 4.
- */
+/* A device with a tree of every feature, one whose tree is a single leaf, one with a grid; of the variants one asks for
+ * multiples of 4. */
 static void write_trees(const char *folder)
 {
     support_model s;
-    header_tree trees[2] = {0};
+    header_tree trees[3] = {0};
     uint64_t counter = 0;
     support_begin(&s, "gemm", NULL, "tree_");
     size_t tiled = support_template(&s, "templates/gemm_tiled.cl");
@@ -259,22 +304,28 @@ static void write_trees(const char *folder)
     draw_tree(&s, &trees[0], &counter);
     trees[1] = (header_tree){.leaves = mem_calloc(1, sizeof(header_leaf)), .n_leaves = 1};
     trees[1].leaves[0] = (header_leaf){{3, 1, -1, -1}, {1.05f, 1.25f, 0, 0}};
+    draw_grid(&trees[2]);
     for (size_t i = 0; i < 3; i++) {
         trees[0].high[i] = 8192;
         trees[1].low[i] = 2;
         trees[1].high[i] = 4096;
+        trees[2].low[i] = 1;
+        trees[2].high[i] = 8000;
     }
     support_row(&s, support_device(&s, "v/a/x/10", NULL, -1), "M=96,N=80,K=64", 2, 1.0f);
     support_device(&s, "v/b/y/20", NULL, -1);
+    support_device(&s, "w/c/z/30", NULL, -1);
     const task_shape exact = {.dims = {96, 80, 64}};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         s.devices[i].tree = &trees[i];
     support_write(&s, folder, "tree_gemm.h");
     write_answers(&s, folder, &exact, &counter);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         free(trees[i].nodes);
         free(trees[i].leaves);
     }
+    free(trees[2].grid->leaf);
+    free(trees[2].grid);
     support_end(&s);
 }
 

@@ -1,4 +1,4 @@
-/* Decision trees: the header answers as the tool does, shape by shape (trees.txt, written beside the header), in every
+/* Decision trees and grids: the header answers as the tool does, shape by shape (trees.txt, written beside the header), in every
  * language and compiler; and the layer says who answered. */
 #define KW_NO_LAUNCH
 #include "tree_gemm.h"
@@ -47,7 +47,7 @@ static void relatives(void)
     CHECK(other.layer == KW_LAYER_TREE && other.device_match == KW_MATCH_ARCH && other.variant == own.variant);
     other = choose("v/new/new/10", NULL, 100, 200, 300);
     CHECK(other.layer == KW_LAYER_TREE && other.device_match == KW_MATCH_VENDOR && other.variant == own.variant);
-    other = choose("w/a/x/10", NULL, 100, 200, 300);
+    other = choose("u/a/x/10", NULL, 100, 200, 300);
     CHECK(other.layer == KW_LAYER_DEFAULT && other.device_match == KW_MATCH_DEFAULT);
 }
 
@@ -69,6 +69,19 @@ static void limits(void)
     CHECK(c.layer == KW_LAYER_DEFAULT && c.variant == 0 && c.device_match == KW_MATCH_DEFAULT);
     l.max_work_group_size = 1;
     CHECK(choose("v/b/y/20", &l, 64, 64, 64).variant == -1);
+}
+
+/* A grid has an end: what lies beyond it, and within the reach, asks the cell there. */
+static void grid(void)
+{
+    const tree_gemm_choice first = choose("w/c/z/30", NULL, 4, 8, 16), below = choose("w/c/z/30", NULL, 1, 1, 1);
+    const tree_gemm_choice last = choose("w/c/z/30", NULL, 8000, 8000, 8000),
+                           inside = choose("w/c/z/30", NULL, 200, 400, 800);
+    CHECK(first.layer == KW_LAYER_TREE && below.layer == KW_LAYER_TREE);
+    CHECK(first.expected_regret == below.expected_regret || first.variant == 2 || below.variant == 2);
+    CHECK(last.layer == KW_LAYER_TREE && inside.layer == KW_LAYER_TREE);
+    CHECK(choose("w/c/z/30", NULL, 8001, 8, 16).layer == KW_LAYER_DEFAULT);
+    CHECK(choose("w/c/z/30", NULL, 8, 8, 0).layer == KW_LAYER_DEFAULT);
 }
 
 /* Where a tree ends: it is asked for shapes within its bounds only. */
@@ -93,6 +106,7 @@ int main(int argc, char **argv)
     CHECK(of_layer[KW_LAYER_TREE] > 1000 && of_layer[KW_LAYER_DEFAULT] > 100 && of_layer[KW_LAYER_EXACT] > 0);
     relatives();
     limits();
+    grid();
     reach();
     return report("trees");
 }

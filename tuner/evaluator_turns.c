@@ -1,0 +1,69 @@
+/* Who uses the device when. Several timing workers verify beside each other, which fills the gaps that each leaves
+ * while its host works; whoever times is alone. On a CPU device whatever works is in the way: it stands still
+ * meanwhile. */
+#include "tuner/evaluator_internal.h"
+
+static size_t count(const evaluator *e, turn_of_worker t)
+{
+    size_t n = 0;
+    for (size_t w = 0; w < e->n_timing; w++)
+        n += e->turns[w] == t;
+    return n;
+}
+
+/* Of those that wait, the one whose candidate was submitted first; n_timing if nobody waits. */
+static size_t first_waiting(const evaluator *e, turn_of_worker t)
+{
+    size_t best = e->n_timing;
+    for (size_t w = 0; w < e->n_timing; w++)
+        if (e->turns[w] == t && e->by_worker[w] &&
+            (best == e->n_timing || e->by_worker[w]->id < e->by_worker[best]->id))
+            best = w;
+    return best;
+}
+
+static void let_go(evaluator *e, size_t worker, turn_of_worker t)
+{
+    e->turns[worker] = t;
+    if (t == TIMES && e->pauses)
+        pool_pause_others(e->pool, worker);
+    pool_go(e->pool, worker);
+}
+
+/* Who wants to time goes first: everybody who verifies comes to that point, so that several time one after the other
+ * and then verify side by side. */
+static void grant(evaluator *e)
+{
+    const size_t timer = first_waiting(e, WAITS_TO_TIME);
+    if (count(e, TIMES) > 0)
+        return;
+    if (timer < e->n_timing) {
+        if (count(e, VERIFIES) == 0)
+            let_go(e, timer, TIMES);
+        return;
+    }
+    for (size_t w = 0; w < e->n_timing; w++)
+        if (e->turns[w] == WAITS_TO_VERIFY)
+            let_go(e, w, VERIFIES);
+}
+
+static void leave(evaluator *e, size_t worker, turn_of_worker t)
+{
+    if (e->turns[worker] == TIMES && e->pauses)
+        pool_resume(e->pool);
+    e->turns[worker] = t;
+}
+
+void turns_of_device_event(evaluator *e, size_t worker, stage s, turn_state turn)
+{
+    if (turn == TURN_NONE)
+        return;
+    leave(e, worker, turn == TURN_OVER ? OUTSIDE : s == STAGE_TIME ? WAITS_TO_TIME : WAITS_TO_VERIFY);
+    grant(e);
+}
+
+void turns_of_device_end(evaluator *e, size_t worker)
+{
+    leave(e, worker, OUTSIDE);
+    grant(e);
+}
