@@ -129,6 +129,7 @@ count() { # PART; lines of the output with it
     # ---- in two parts ----
     works 'a small budget' retune $common --device fake:1 --store part.db --budget 5 --json
     works 'and the rest' retune $common --device fake:1 --store part.db --json
+    check 'goes on: a model of five results is no reason to stop' [ "$(field "done")" = 3 ]
     check 'each shape is one lesson' [ "$(field lessons)" = 3 ]
 
     # ---- interrupted ----

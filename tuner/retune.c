@@ -61,7 +61,7 @@ static void keep_end(const retune *r, const retune_shape *shape)
 {
     char *key = done_key(r, &shape->shape), text[64];
     kw_error why;
-    snprintf(text, sizeof text, "%.6f %zu", isfinite(shape->gain) ? shape->gain : 1.0, shape->n_changed);
+    snprintf(text, sizeof text, "%.6g %zu", isfinite(shape->gain) ? shape->gain : 1.0, shape->n_changed);
     if (store_set_fact(r->s, key, text, &why) != KW_OK)
         log_debug("that the shape is done is not kept: %s", why.message);
     free(key);
@@ -105,7 +105,8 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
     const bool held = shape->n_before > 0 && before_holds(r);
     /* The gain that a model of few results expects is no reason to stop, unless nothing is left. */
     const size_t known = shape->n_here + (held ? shape->n_before : 0);
-    const bool enough = shape->gain < r->o->threshold && (known >= ENOUGH || shape->gain <= 0);
+    const double gain = ended ? end.gain : shape->gain;
+    const bool enough = gain < r->o->threshold && (known >= ENOUGH || gain <= 0);
     if (held && enough && !changed && !others)
         return RETUNE_DONE;
     if (shape->n_here == 0) {
@@ -121,7 +122,7 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
         return RETUNE_CHANGED;
     if (budget > 0 && shape->n_here >= budget)
         return RETUNE_DONE;
-    return (ended ? end.gain < r->o->threshold : enough) ? RETUNE_DONE : RETUNE_OPEN;
+    return enough ? RETUNE_DONE : RETUNE_OPEN;
 }
 
 /* What is known of one shape here, and what is to be expected; measures nothing. */
