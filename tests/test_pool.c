@@ -456,6 +456,56 @@ static void waits_for_its_turn(void **state)
     pool_stop(p);
 }
 
+/* Nobody looks for longer than the deadline, as when the coordinator is stopped and goes on: what the worker said in
+ * time counts, and it goes on. */
+static void at_work_while_nobody_looked(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(HELLO "read line; for i in 1 2 3 4 5 6 7 8; do " STAGE "sleep 0.4; done; " RESULT, 1, &e);
+    submit_with(p, 0, 7, "", (job_limits){1500, 1500});
+    usleep(2000000);
+    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    expect_outcome(&e, e.n - 1, 7, OUTCOME_OK, "");
+    poll_for(p, 200);
+    assert_int_equal(pool_restarts(p), 0);
+    pool_stop(p);
+}
+
+/* More time is given once: who hangs is ended at the second deadline. */
+static void hangs_while_nobody_looked(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(HELLO "read line; sleep 60", 1, &e);
+    submit_with(p, 0, 7, "", (job_limits){300, 300});
+    for (int i = 0; i < 10 && e.n_done == 0; i++) {
+        usleep(1000000);
+        pool_poll(p, 0, &err);
+    }
+    assert_int_equal(e.n_done, 1);
+    expect_outcome(&e, e.n - 1, 7, OUTCOME_TIMEOUT, "");
+    pool_stop(p);
+}
+
+/* The clock of the loop stands while the search thinks: a deadline that begins then is not over at once. */
+static void submitted_after_long_thought(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    pool *p = start(HELLO "read line; sleep 0.5; " STAGE RESULT, 1, &e);
+    until_idle(p, 0);
+    usleep(3000000);
+    submit_with(p, 0, 7, "", (job_limits){2900, 2900});
+    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    expect_outcome(&e, e.n - 1, 7, OUTCOME_OK, "");
+    assert_int_equal(pool_restarts(p), 0);
+    pool_stop(p);
+}
+
 /* The deadline is back once it may go on. */
 static void hangs_in_its_turn(void **state)
 {
@@ -590,6 +640,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(grows),
         cmocka_unit_test(waits_for_its_turn),
         cmocka_unit_test(hangs_in_its_turn),
+        cmocka_unit_test(at_work_while_nobody_looked),
+        cmocka_unit_test(hangs_while_nobody_looked),
+        cmocka_unit_test(submitted_after_long_thought),
         cmocka_unit_test(pauses),
         cmocka_unit_test(stop_while_busy),
         cmocka_unit_test(interrupted),
