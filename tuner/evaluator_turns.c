@@ -58,7 +58,10 @@ void turns_of_device_event(evaluator *e, size_t worker, stage s, turn_state turn
 {
     if (turn == TURN_NONE)
         return;
-    leave(e, worker, turn == TURN_OVER ? OUTSIDE : s == STAGE_TIME ? WAITS_TO_TIME : WAITS_TO_VERIFY);
+    turn_of_worker next = s == STAGE_TIME ? WAITS_TO_TIME : WAITS_TO_VERIFY;
+    if (turn == TURN_OVER) /* what was timed is looked at on the device, until the job ends */
+        next = e->pauses ? OUTSIDE : VERIFIES;
+    leave(e, worker, next);
     grant(e);
 }
 
