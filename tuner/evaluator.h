@@ -1,6 +1,6 @@
-/* The evaluator: takes candidates, gives back records. Compiles in parallel ahead of the one worker that verifies and
- * times, so that a GPU never waits for a compiler; on a CPU device compiling and timing take turns, since they would
- * disturb each other.
+/* The evaluator: takes candidates, gives back records. Compiles in parallel ahead of the workers that verify and time,
+ * so that a GPU never waits for a compiler. One worker times at a time; on a CPU device all others stand still
+ * meanwhile, or, where they cannot be stopped, compiling and timing take turns.
  */
 #ifndef KERNWRIGHT_TUNER_EVALUATOR_H
 #define KERNWRIGHT_TUNER_EVALUATOR_H
@@ -22,7 +22,7 @@ typedef struct evaluator_options {
     const char *device;         /* as --device; NULL: default choice */
     const char *worker_command; /* NULL: this program */
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
-    int timing_workers;         /* processes that verify and time, one at a time; 0: two on a GPU, else one */
+    int timing_workers;         /* processes that verify and time, one at a time; 0: as policy_shares says */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
     int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */
