@@ -555,6 +555,38 @@ static void pauses(void **state)
     pool_stop(p); /* ends who stands still as well */
 }
 
+/* Who dies while it stands still is replaced when all go on: a process that is stopped in its first moments would
+ * outlive a coordinator that is killed. */
+static void dies_while_paused(void **state)
+{
+    events e;
+    kw_error err = {0};
+    (void)state;
+    for (int with_resume = 0; with_resume < 2; with_resume++) {
+        pool *p = start(NULL, 2, &e);
+        until_idle(p, 1);
+        const pid_t pid = (pid_t)pool_hello(p)->pid;
+        submit_with(p, 0, 1, "host_sleep_us=40000 time_ns=1000000", (job_limits){60000, 60000});
+        while (!has_stage(&e, 1, STAGE_SMOKE))
+            poll_for(p, 5);
+        pool_pause_others(p, 1);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+        expect_outcome(&e, e.n - 1, 1, OUTCOME_CRASH, "signal 9");
+        poll_for(p, 1500);
+        assert_true(pool_is_starting(p, 0));
+        assert_int_equal(pool_hello(p)->pid, pid);
+        if (with_resume) {
+            pool_resume(p);
+            until_idle(p, 0);
+            assert_int_not_equal(pool_hello(p)->pid, pid);
+            submit(p, 0, 2, "");
+            assert_int_equal(run_until(p, &e, 2, &err), KW_OK);
+        }
+        pool_stop(p);
+    }
+}
+
 /* A line that is no message, in the middle of a job. */
 static void garbage_in_a_job(void **state)
 {
@@ -640,6 +672,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(grows),
         cmocka_unit_test(waits_for_its_turn),
         cmocka_unit_test(hangs_in_its_turn),
+        cmocka_unit_test(dies_while_paused),
         cmocka_unit_test(at_work_while_nobody_looked),
         cmocka_unit_test(hangs_while_nobody_looked),
         cmocka_unit_test(submitted_after_long_thought),

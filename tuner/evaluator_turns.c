@@ -30,15 +30,24 @@ static void let_go(evaluator *e, size_t worker, turn_of_worker t)
     pool_go(e->pool, worker);
 }
 
+/* Who is starting must not be stopped, and loads drivers beside what is timed. */
+static bool is_starting(const evaluator *e)
+{
+    bool starting = false;
+    for (size_t w = 0; w < e->n_workers; w++)
+        starting = starting || pool_is_starting(e->pool, w);
+    return starting;
+}
+
 /* Who wants to time goes first: everybody who verifies comes to that point, so that several time one after the other
  * and then verify side by side. */
-static void grant(evaluator *e)
+void turns_of_device_grant(evaluator *e)
 {
     const size_t timer = first_waiting(e, WAITS_TO_TIME);
     if (count(e, TIMES) > 0)
         return;
     if (timer < e->n_timing) {
-        if (count(e, VERIFIES) == 0)
+        if (count(e, VERIFIES) == 0 && !(e->pauses && is_starting(e)))
             let_go(e, timer, TIMES);
         return;
     }
@@ -62,11 +71,11 @@ void turns_of_device_event(evaluator *e, size_t worker, stage s, turn_state turn
     if (turn == TURN_OVER) /* what was timed is looked at on the device, until the job ends */
         next = e->pauses ? OUTSIDE : VERIFIES;
     leave(e, worker, next);
-    grant(e);
+    turns_of_device_grant(e);
 }
 
 void turns_of_device_end(evaluator *e, size_t worker)
 {
     leave(e, worker, OUTSIDE);
-    grant(e);
+    turns_of_device_grant(e);
 }

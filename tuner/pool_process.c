@@ -182,11 +182,23 @@ void pool_pause_others(pool *p, size_t worker)
             pause_worker(p->workers[i]);
 }
 
+/* With the job that is to be sent once more, if there is one. */
+static void start_late(worker_proc *w)
+{
+    const int64_t id = w->job;
+    pool_spawn(w);
+    w->job = id;
+}
+
 void pool_resume(pool *p)
 {
     p->paused = false;
-    for (size_t i = 0; i < p->n_workers; i++)
-        resume_worker(p->workers[i]);
+    for (size_t i = 0; i < p->n_workers; i++) {
+        worker_proc *w = p->workers[i];
+        resume_worker(w);
+        if (w->starts_later && !p->stopping)
+            start_late(w);
+    }
 }
 
 void pool_go(pool *p, size_t worker)
@@ -211,11 +223,19 @@ static void give_buffer(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 
 /* ---- starting ---- */
 
+/* Whoever is stopped before it has asked to die with this process would stand still for ever after a kill -9. */
+static bool must_start_later(const worker_proc *w)
+{
+    return w->pool->paused && w->index != w->pool->not_paused;
+}
+
 void pool_spawn(worker_proc *w)
 {
     pool *p = w->pool;
     w->state = WORKER_STARTING;
-    w->exited = w->timed_out = w->began = false;
+    w->starts_later = must_start_later(w);
+    w->exited = w->starts_later;
+    w->timed_out = w->began = false;
     w->complaint[0] = '\0';
     w->term_signal = 0;
     w->exit_status = 0;
@@ -223,6 +243,8 @@ void pool_spawn(worker_proc *w)
     w->job = -1;
     w->sent = w->waits = w->paused = false;
     w->stage = STAGE_EXPAND;
+    if (w->starts_later)
+        return;
     uv_pipe_init(&p->loop, &w->in, 0);
     uv_pipe_init(&p->loop, &w->out, 0);
     uv_pipe_init(&p->loop, &w->err, 0);
@@ -259,6 +281,4 @@ void pool_spawn(worker_proc *w)
     uv_read_start((uv_stream_t *)&w->out, give_buffer, pool_read_output);
     uv_read_start((uv_stream_t *)&w->err, give_buffer, pool_read_errors);
     pool_set_deadline(w, p->options.hello_ms);
-    if (p->paused && w->index != p->not_paused)
-        pause_worker(w);
 }
