@@ -17,8 +17,8 @@
 static size_t share_out(evaluator *e)
 {
     const evaluator_options *o = &e->options;
-    const evaluator_shares s = policy_shares(&e->device, pool_hello(e->pool), o->compile_workers, o->timing_workers,
-                                             pool_can_pause(e->pool));
+    const evaluator_shares s =
+        policy_shares(&e->device, pool_hello(e->pool), o->compile_workers, o->timing_workers, pool_can_pause(e->pool));
     if (o->timing_workers > 0 && (size_t)o->timing_workers > s.n_timing)
         log_warn("%zu processes verify and time, not %d: at most %d do, and one on a CPU device whose other processes "
                  "cannot be stopped meanwhile",
@@ -137,6 +137,7 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
 {
     kw_error_clear(err);
     kw_code over = KW_OK;
+    bool has_looked = false; /* once, also within no time */
     int64_t end_ns = clock_now_ns() + (timeout_ms > 0 ? timeout_ms * 1000000 : 0);
     while (e->pending > 0) {
         evaluator_schedule(e);
@@ -149,9 +150,13 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
         if (over != KW_OK)
             return NULL;
         int64_t left_ms = timeout_ms < 0 ? -1 : (end_ns - clock_now_ns() + 999999) / 1000000;
-        if (timeout_ms >= 0 && left_ms <= 0)
-            return NULL;
+        if (timeout_ms >= 0 && left_ms <= 0) {
+            if (has_looked)
+                return NULL;
+            left_ms = 0;
+        }
         over = wait_for_workers(e, left_ms, err);
+        has_looked = true;
     }
     return NULL;
 }

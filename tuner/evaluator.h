@@ -76,7 +76,7 @@ bool evaluator_is_starved(const evaluator *e);
 /* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
  * KW_ENVIRONMENT when the run is over. */
 candidate *evaluator_next(evaluator *e, kw_error *err);
-/* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever). */
+/* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever; 0: takes what has come). */
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err);
 /* While the two above wait, `tick` is called ten times a second or more, so that other work of this process goes on. It
  * must not use the evaluator. NULL: no more. */

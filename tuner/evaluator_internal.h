@@ -37,7 +37,7 @@ struct evaluator {
     turn_of_worker turns[MOST_TIMING_WORKERS];
     bool pauses; /* a CPU device whose compilers stand still while something is timed; else they take turns with it */
     queue again; /* out of memory while compiling: once more, with nothing beside it */
-    candidate *alone; /* the one of them at work */
+    candidate *alone;           /* the one of them at work */
     void (*tick)(void *cookie); /* NULL: none */
     void *tick_cookie;
     evaluator_rates rates;
