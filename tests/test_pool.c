@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -587,6 +588,59 @@ static void dies_while_paused(void **state)
     }
 }
 
+/* 'T': it is stopped; 0: there is no such process, or it only waits to be reaped. */
+static char state_of(pid_t pid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (f)
+        fclose(f);
+    return state == 'Z' || state == 'X' ? 0 : state;
+}
+
+/* A coordinator of its own: stops its first worker and says which one that is. */
+static void stop_first_and_wait(int out)
+{
+    events e;
+    pool *p = start(NULL, 2, &e);
+    until_idle(p, 1);
+    const pid_t pid = (pid_t)pool_hello(p)->pid;
+    pool_pause_others(p, 1);
+    if (write(out, &pid, sizeof pid) != sizeof pid)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+/* Nobody is left to let them go on. */
+static void coordinator_is_killed_while_workers_are_stopped(void **state)
+{
+    int ends[2];
+    pid_t stopped = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t coordinator = fork();
+    if (coordinator == 0)
+        stop_first_and_wait(ends[1]);
+    assert_int_equal(read(ends[0], &stopped, sizeof stopped), sizeof stopped);
+    for (int i = 0; i < 2000 && state_of(stopped) != 'T'; i++)
+        usleep(10000);
+    assert_int_equal(state_of(stopped), 'T');
+    assert_int_equal(kill(coordinator, SIGKILL), 0);
+    assert_int_equal(waitpid(coordinator, NULL, 0), coordinator);
+    for (int i = 0; i < 2000 && state_of(stopped); i++)
+        usleep(10000);
+    const char left = state_of(stopped);
+    if (left)
+        kill(stopped, SIGKILL);
+    assert_int_equal(left, 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* A line that is no message, in the middle of a job. */
 static void garbage_in_a_job(void **state)
 {
@@ -673,6 +727,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(waits_for_its_turn),
         cmocka_unit_test(hangs_in_its_turn),
         cmocka_unit_test(dies_while_paused),
+        cmocka_unit_test(coordinator_is_killed_while_workers_are_stopped),
         cmocka_unit_test(at_work_while_nobody_looked),
         cmocka_unit_test(hangs_while_nobody_looked),
         cmocka_unit_test(submitted_after_long_thought),
