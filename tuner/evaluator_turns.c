@@ -11,13 +11,18 @@ static size_t count(const evaluator *e, turn_of_worker t)
     return n;
 }
 
+/* 0: its candidate was forgotten, but it is still at it. */
+static int64_t id_of(const evaluator *e, size_t worker)
+{
+    return e->by_worker[worker] ? e->by_worker[worker]->id : 0;
+}
+
 /* Of those that wait, the one whose candidate was submitted first; n_timing if nobody waits. */
 static size_t first_waiting(const evaluator *e, turn_of_worker t)
 {
     size_t best = e->n_timing;
     for (size_t w = 0; w < e->n_timing; w++)
-        if (e->turns[w] == t && e->by_worker[w] &&
-            (best == e->n_timing || e->by_worker[w]->id < e->by_worker[best]->id))
+        if (e->turns[w] == t && (best == e->n_timing || id_of(e, w) < id_of(e, best)))
             best = w;
     return best;
 }
