@@ -101,7 +101,8 @@ def tune(args, task, dims):
 
 
 def time_ours(args, dims, result):
-    argv = [args.kernwright, "time", result["template"], "--dims", dims, "--json", "--device", args.device] + args.mode
+    path = {os.path.splitext(os.path.basename(name))[0]: name for name in args.template}
+    argv = [args.kernwright, "time", path.get(result["template"], result["template"]), "--dims", dims, "--json", "--device", args.device] + args.mode
     for name, value in result["config"].items():
         argv += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return run_json(argv)[0]["median_ns"] / 1e3
