@@ -35,6 +35,8 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
             e->o->trial->note(e->o->trial_state, text, out);
         return code == KW_OK ? journal_pass(e->o->journal, e->err) : code;
     }
+    if (e->o->recorded_only)
+        return journal_pass(e->o->journal, e->err); /* it was cut: there is no device to go on with */
     code = e->o->trial->run(e->o->trial_state, text, key, pump, e, out, e->err);
     if (code != KW_OK)
         return code;
@@ -63,6 +65,8 @@ static kw_code get_retime(evolution *e, const offer *held, const offer *now, dou
         *b = json_kind_of(y) == JSON_NUMBER ? json_number(y) : NAN;
         return journal_pass(e->o->journal, e->err);
     }
+    if (e->o->recorded_only)
+        return journal_pass(e->o->journal, e->err);
     kw_code code = e->o->trial->retime(e->o->trial_state, held, now, a, b, e->err);
     if (code != KW_OK)
         return code;
