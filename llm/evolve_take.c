@@ -1,7 +1,6 @@
 /* What comes back from a model. */
 #include "llm/evolve_internal.h"
 
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -15,13 +14,8 @@ static void keep_file(const evolution *e, const attempt *a, const char *text)
     if (!e->o->folder || journal_following(e->o->journal))
         return;
     kw_error err = {0};
-    strb name = STRB_INIT;
-    strb_printf(&name, "%s.template.cl", a->key);
-    char *path = fs_join(e->o->folder, strb_text(&name));
-    if (fs_write(path, text, strlen(text), &err) != KW_OK)
+    if (exchange_write_candidate(e->o->folder, a->key, text, &err) != KW_OK)
         log_warn("%s", err.message);
-    free(path);
-    strb_clear(&name);
 }
 
 static kw_code take_meta(evolution *e, const llm_reply *r)
