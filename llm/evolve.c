@@ -96,7 +96,10 @@ kw_code evolve_pump(evolution *e, int64_t timeout_ms)
     llm_reply r;
     kw_code code = e->o->leave_when_waiting ? KW_OK : fill(e);
     while (code == KW_OK && llm_poll(e->o->session, timeout_ms, &r)) {
-        code = evolve_take(e, &r);
+        /* A reply that is not kept is none: the run could not go on from its journal. */
+        code = llm_session_trouble(e->o->session, e->err);
+        if (code == KW_OK)
+            code = evolve_take(e, &r);
         llm_reply_clear(&r);
         timeout_ms = 0;
         if (code == KW_OK && !e->o->leave_when_waiting)
@@ -153,8 +156,11 @@ static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
     const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
-    if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0)
+    if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0) {
+        e->ended = true;
         return journal_pass(e->o->journal, e->err);
+    }
+    e->ended = false;
     if (key && strcmp(event, "ask") == 0)
         return strncmp(key, "meta-", 5) == 0 ? evolve_ask_meta(e) : evolve_ask(e);
     if (key && strcmp(event, "reply") == 0)
@@ -178,8 +184,8 @@ static kw_code ask_again(evolution *e)
         if (a->state == ATTEMPT_ASKED)
             code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
     }
-    if (code == KW_OK && e->meta_parent >= 0 && evolve_submit(e, e->meta_key, "meta", e->meta_prompt) == KW_FAILED)
-        e->meta_parent = -1;
+    if (code == KW_OK && e->meta_parent >= 0)
+        code = evolve_submit_meta(e);
     return code == KW_FAILED && e->closed ? KW_OK : code;
 }
 
@@ -277,9 +283,12 @@ static void fill_result(evolution *e)
     }
     r->archive = e->archive;
     strb why = STRB_INIT;
+    const char *where = e->o->asked_in ? e->o->asked_in : e->o->folder;
     if (r->waiting > 0)
-        strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, e->o->folder ? e->o->folder : "no folder");
-    r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : "the budget of candidates is used");
+        strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, where ? where : "no folder");
+    const char *usual =
+        e->o->recorded_only && !e->ended ? "the record ends before its run does" : "the budget of candidates is used";
+    r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : usual);
     free(e->why);
     e->why = NULL;
 }

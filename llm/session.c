@@ -1,6 +1,7 @@
 #include "llm/session.h"
 
 #include "base/counter_rng.h"
+#include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@ typedef struct member {
     void *state;
     double weight;
     char *stopped; /* why it will not answer again; NULL: it may */
+    bool in_place; /* a folder that is the record too: prompts and replies lie there already */
     char *spec;
 } member;
 
@@ -36,7 +38,8 @@ struct llm_session {
     int64_t max_tokens;
     double max_cost;
     llm_totals totals;
-    size_t turn; /* who is polled first */
+    size_t turn;      /* who is polled first */
+    kw_error trouble; /* the first exchange that could not be kept; KW_OK: none */
 };
 
 static const provider_ops *find_provider(const char *text, size_t length)
@@ -108,9 +111,11 @@ static kw_code open_member(llm_session *s, char *text, const provider_options *o
     s->n_members++;
     if (strcmp(m->ops->name, "replay") == 0)
         s->replay = mem_strdup(text + length + 1);
-    /* Both keep what they ask and hear in their own folder. */
-    if (strcmp(m->ops->name, "folder") == 0 && !s->record)
-        s->record = mem_strdup(text + length + 1);
+    if (strcmp(m->ops->name, "folder") == 0) {
+        if (!s->record)
+            s->record = mem_strdup(text + length + 1);
+        m->in_place = fs_same_file(s->record, text + length + 1);
+    }
     return KW_OK;
 }
 
@@ -233,7 +238,7 @@ kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err)
     if (!m)
         return kw_error_set(err, KW_FAILED, "no provider is left: %s: %s", s->members[s->n_members - 1].spec,
                             s->members[s->n_members - 1].stopped);
-    if (s->record && strcmp(m->ops->name, "folder") != 0)
+    if (s->record && !m->in_place)
         code = exchange_write_request(s->record, q, err);
     if (code == KW_OK)
         code = m->ops->submit(m->state, q, err);
@@ -286,16 +291,14 @@ static void landed(llm_session *s, const char *key)
 
 static void take(llm_session *s, member *m, const llm_reply *r)
 {
-    kw_error err = {0};
     landed(s, r->key);
     account(s, r);
     if (r->status == LLM_STOPPED && !m->stopped) {
         m->stopped = mem_strdup(r->detail ? r->detail : "it stopped");
         log_warn("--llm %s: %s", m->spec, m->stopped);
     }
-    bool in_place = s->record && strcmp(m->ops->name, "folder") == 0 && r->status <= LLM_CUT;
-    if (s->record && (in_place ? exchange_write_meta : exchange_write_reply)(s->record, r, &err) != KW_OK)
-        log_warn("%s", err.message);
+    if (s->record && s->trouble.code == KW_OK)
+        (void)(m->in_place ? exchange_write_meta : exchange_write_reply)(s->record, r, &s->trouble);
 }
 
 bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out)
@@ -330,6 +333,13 @@ bool llm_nobody_left(const llm_session *s)
             return false;
     }
     return true;
+}
+
+kw_code llm_session_trouble(const llm_session *s, kw_error *err)
+{
+    if (s->trouble.code != KW_OK && err)
+        *err = s->trouble;
+    return s->trouble.code;
 }
 
 size_t llm_in_flight(const llm_session *s)
