@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "llm/evolve_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,9 +143,13 @@ static kw_code follow_reply(evolution *e, const char *key)
     }
     if (code != KW_OK) {
         memset(&r, 0, sizeof r);
+        r.usage = llm_usage_unknown();
+        r.cost = NAN;
         (void)snprintf(r.key, sizeof r.key, "%s", key);
     }
     r.status = status;
+    if (e->o->session)
+        llm_session_spent(e->o->session, &r);
     free(r.detail);
     r.detail = detail ? mem_strdup(detail) : NULL;
     code = evolve_take(e, &r);

@@ -132,6 +132,18 @@ check 'all of it is kept' cmp -s kept/generate-000001.reply.md better.md
 check 'the prompt too' cmp -s kept/generate-000001.prompt.md asked/generate-000001.prompt.md
 works 'and repeats' evolve copied --template plain.cl --dims N=1000 --llm replay:kept --measurements recorded
 
+# A budget is of the whole run, however often it is stopped, and where nobody reports tokens.
+works 'tokens are counted' evolve $copied --llm 'command:cat better.md' --record spent --budget 1 --json
+tokens=$(printf '%s' "$output" | sed 's/.*"tokens":\([0-9]*\).*/\1/')
+check 'by bytes' has "$output" '"tokens_estimated":true'
+check 'of prompt and reply' test "$tokens" -gt 3000
+works 'once more' evolve $copied --llm 'command:cat better.md' --record spent --budget 1 --json
+check 'nothing is counted twice' has "$output" "\"tokens\":$tokens,"
+works 'a budget that the first part of the run has used' evolve $copied --llm 'command:cat other.md' --record spent \
+    --budget 2 --max-tokens $((tokens + 9000))
+check 'is spent' has "$output" 'ended: the budget of'
+check 'says how much' has "$output" "spent: $tokens tokens (partly estimated) in 1 replies"
+
 # Options that changed: which, and what to do.
 batch changed
 for option in '--seed 2' '--dims N=500' '--without gradient' '--repairs 3' '--operators 0.5'; do
