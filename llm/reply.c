@@ -11,6 +11,8 @@
 
 /* Larger kernels are not written by anybody; larger replies are read up to here. */
 #define MAX_REPLY ((size_t)4 << 20)
+/* What is said of a reply goes into a prompt and the journal. */
+enum { MOST_SAID = 4000 };
 
 static const char front_mark[] = "/*kernwright";
 
@@ -207,6 +209,18 @@ static bool read_edits(const char *text, const reply_context *c, reply_result *o
     return true;
 }
 
+/* Whole lines, as many as there is room for. */
+static void shorten(strb *text)
+{
+    size_t n = MOST_SAID;
+    if (text->length <= n)
+        return;
+    while (n > 0 && strb_text(text)[n - 1] != '\n')
+        n--;
+    strb_truncate(text, n);
+    strb_add(text, "and more of this kind\n");
+}
+
 void reply_read(const char *text, size_t length, const reply_context *c, reply_result *out)
 {
     strb valid = STRB_INIT, said = STRB_INIT;
@@ -224,6 +238,8 @@ void reply_read(const char *text, size_t length, const reply_context *c, reply_r
     }
     if (!out->text && out->problem.length == 0)
         strb_add(&out->problem, said.length ? "the reply has no code block\n" : "the reply is empty\n");
+    shorten(&out->problem);
+    shorten(&out->repairs);
     strb_clear(&valid);
     strb_clear(&said);
 }
