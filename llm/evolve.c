@@ -135,7 +135,9 @@ static kw_code follow_reply(evolution *e, const char *key)
     kw_error why = {0};
     if (recorded)
         llm_status_from_name(recorded, &status);
-    kw_code code = exchange_read_reply(e->o->folder, key, &r, &why);
+    kw_code code = e->o->recorded_only ? KW_OK : exchange_check_reply(e->o->folder, key, &why);
+    if (code == KW_OK)
+        code = exchange_read_reply(e->o->folder, key, &r, &why);
     if (code != KW_OK && status <= LLM_CUT) {
         if (e->err)
             *e->err = why;
@@ -247,7 +249,7 @@ static kw_code live(evolution *e)
         else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
             return KW_OK;
         else if (e->o->leave_when_waiting && waiting_for(e) > 0 && e->n_answered == answered)
-            return leave(e, waiting_for(e));
+            return is_good_enough(e) ? KW_OK : leave(e, waiting_for(e));
         if (code != KW_OK)
             return code;
         report(e);

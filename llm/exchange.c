@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A reply is text that a person could have typed; more than this is an accident or an attack. */
 #define MAX_REPLY_BYTES ((size_t)16 << 20)
@@ -225,6 +226,14 @@ static kw_code read_meta(const char *path, llm_reply *out, kw_error *err)
     return code;
 }
 
+kw_code exchange_check_reply(const char *folder, const char *key, kw_error *err)
+{
+    char *reply = path_of(folder, key, "reply.md");
+    kw_code code = fs_check_plain(reply, err);
+    free(reply);
+    return code;
+}
+
 kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out, kw_error *err)
 {
     strb raw = STRB_INIT, text = STRB_INIT;
@@ -234,7 +243,8 @@ kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out,
     out->usage = llm_usage_unknown();
     out->cost = NAN;
     out->tries = 1;
-    kw_code code = fs_check_plain(reply, err);
+    struct stat st;
+    kw_code code = stat(reply, &st) != 0 || S_ISREG(st.st_mode) ? KW_OK : fs_check_plain(reply, err);
     if (code == KW_OK)
         code = fs_read(reply, MAX_REPLY_BYTES, &raw, err);
     if (code == KW_OK) {

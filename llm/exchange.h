@@ -67,6 +67,8 @@ kw_code exchange_write_meta(const char *folder, const llm_reply *r, kw_error *er
 kw_code exchange_write_candidate(const char *folder, const char *key, const char *text, kw_error *err);
 /* KW_BAD_INPUT when there is no reply of that key or it cannot be read. KEY.meta.json may be absent: LLM_OK then. */
 kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out, kw_error *err);
+/* As fs_check_plain, for KEY.reply.md: before a reply is read whose text may leave in a prompt. */
+kw_code exchange_check_reply(const char *folder, const char *key, kw_error *err);
 /* Is KEY.prompt.md there, byte for byte the same? */
 bool exchange_same_prompt(const char *folder, const llm_request *q);
 

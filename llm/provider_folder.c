@@ -164,7 +164,8 @@ static void take(folder *f, size_t i, llm_reply *out)
     kw_error err = {0};
     char key[EXCHANGE_KEY_SIZE];
     memcpy(key, f->waiting[i], sizeof key);
-    if (exchange_read_reply(f->path, key, out, &err) != KW_OK)
+    if ((!f->replay && exchange_check_reply(f->path, key, &err) != KW_OK) ||
+        exchange_read_reply(f->path, key, out, &err) != KW_OK)
         *out = reply_failed(key, LLM_FAILED, "%s", err.message);
     else if (out->status == LLM_OK && !*out->text)
         out->status = LLM_NO_ANSWER;

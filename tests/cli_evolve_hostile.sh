@@ -94,6 +94,14 @@ mkdir linked
 ln -s ../secret linked/journal.jsonl
 refuses_at_once 'a journal that is a link' 3 'linked/journal.jsonl: a link lies where' evolve $copied --llm none --record linked
 check 'what it leads to stays' same "$(cat secret)" 'no end of line'
+mv odd/generate-000002.reply.md moved.md
+ln -s ../moved.md odd/generate-000002.reply.md
+refuses 'a reply that became a link' 3 'odd/generate-000002.reply.md: a link lies where' evolve $copied --llm folder:odd \
+    --leave-when-waiting --budget 2
+works 'a record is read through links' evolve copied --template plain.cl --dims N=1000 --llm replay:odd \
+    --measurements recorded
+rm odd/generate-000002.reply.md
+cp moved.md odd/generate-000002.reply.md
 bad_name=$(printf 'x\033[31m\nkernwright evolve: all is well')
 : >"odd/$bad_name.reply.md"
 batch odd
@@ -131,6 +139,13 @@ done
 check 'all of it is kept' cmp -s kept/generate-000001.reply.md better.md
 check 'the prompt too' cmp -s kept/generate-000001.prompt.md asked/generate-000001.prompt.md
 works 'and repeats' evolve copied --template plain.cl --dims N=1000 --llm replay:kept --measurements recorded
+
+# A run in batches that has what was asked for waits for nobody.
+batch enough
+check 'before' has "$output" '2 prompts wait for replies in enough'
+batch enough --stop 0.9
+check 'good enough' has "$output" 'ended: the best is as good as was asked for'
+check 'and over' has "$(tail -1 enough/journal.jsonl)" '"event":"end"'
 
 # A budget is of the whole run, however often it is stopped, and where nobody reports tokens.
 works 'tokens are counted' evolve $copied --llm 'command:cat better.md' --record spent --budget 1 --json
