@@ -8,7 +8,7 @@
 
 /* A template that was tried, once for each text. */
 typedef struct candidate_kept {
-    char hash[HASH_HEX_SIZE];
+    char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
     char *text;
     trial_result result;
 } candidate_kept;
@@ -33,6 +33,7 @@ typedef struct attempt {
     char *prompt;                       /* while ASKED: sent again by a run that goes on */
     char *repair_text, *repair_problem; /* while a repair is asked for: what its prompt was made of */
     char *text;                         /* while READY */
+    char essence[HASH_HEX_SIZE];        /* of it */
 } attempt;
 
 typedef struct evolution {
@@ -84,6 +85,8 @@ kw_code evolve_take(evolution *e, const llm_reply *r);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);
 void evolve_forget_texts(attempt *a);
+/* Hash of what makes a text another one: a candidate is tried once. */
+void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE]);
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
 
 /* evolve_try.c: trials. */

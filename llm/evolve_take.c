@@ -1,8 +1,10 @@
 /* What comes back from a model. */
 #include "llm/evolve_internal.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,11 +116,26 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     return read_text(e, a, r);
 }
 
-/* Does another attempt with this text wait for the device? */
-static bool is_waiting(const evolution *e, const char *text)
+void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE])
 {
+    strb essence = STRB_INIT;
+    if (e->o->steering == 1 || e->o->steering == 2) /* these went by the text itself */
+        strb_add(&essence, text);
+    else
+        reply_essence(text, &essence);
+    hash_hex(strb_text(&essence), essence.length, out);
+    strb_clear(&essence);
+}
+
+/* Was such a text tried, or does another attempt with it wait for the device? */
+static bool is_known(const evolution *e, const char *essence)
+{
+    for (size_t i = 0; i < e->n_kept; i++) {
+        if (strcmp(e->kept[i].essence, essence) == 0)
+            return true;
+    }
     for (size_t i = 0; i < e->n_attempts; i++) {
-        if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].text, text) == 0)
+        if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].essence, essence) == 0)
             return true;
     }
     return false;
@@ -126,10 +143,9 @@ static bool is_waiting(const evolution *e, const char *text)
 
 kw_code evolve_ready(evolution *e, attempt *a, char *text)
 {
-    char hash[HASH_HEX_SIZE];
-    hash_hex(text, strlen(text), hash);
     keep_file(e, a, text);
-    if (evolve_find(e, hash) || is_waiting(e, text)) {
+    evolve_essence(e, text, a->essence);
+    if (is_known(e, a->essence)) {
         free(text);
         return evolve_finish(e, a, "duplicate", NULL, "this text was tried before");
     }

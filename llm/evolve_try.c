@@ -130,6 +130,7 @@ static candidate_kept *keep(evolution *e, const char *text, const trial_result *
     candidate_kept *k = &e->kept[e->n_kept++];
     memset(k, 0, sizeof *k);
     hash_hex(text, strlen(text), k->hash);
+    evolve_essence(e, text, k->essence);
     k->text = mem_strdup(text);
     k->result = *r;
     return k;

@@ -79,8 +79,7 @@ static char *mend(const char *text, char **task, strb *repairs)
     return strb_take(&out);
 }
 
-/* White space and comments do not count. */
-static void essence(const char *text, strb *out)
+void reply_essence(const char *text, strb *out)
 {
     while (*text) {
         if (text[0] == '/' && text[1] == '/') {
@@ -99,8 +98,8 @@ static void essence(const char *text, strb *out)
 static bool same_essence(const char *a, const char *b)
 {
     strb x = STRB_INIT, y = STRB_INIT;
-    essence(a, &x);
-    essence(b, &y);
+    reply_essence(a, &x);
+    reply_essence(b, &y);
     bool same = strcmp(strb_text(&x), strb_text(&y)) == 0;
     strb_clear(&x);
     strb_clear(&y);
