@@ -34,7 +34,7 @@ static void on_progress(const evolve_progress *p, void *cookie)
 
 static void print_spent(const llm_totals *t)
 {
-    if (t->replies == 0)
+    if (llm_tokens_used(&t->usage) == 0)
         return;
     printf("spent: %lld tokens%s in %lld replies", (long long)llm_tokens_used(&t->usage),
            t->usage.estimated ? " (partly estimated)" : "", (long long)t->replies);

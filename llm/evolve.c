@@ -293,8 +293,8 @@ static void fill_result(evolution *e)
     const char *where = e->o->asked_in ? e->o->asked_in : e->o->folder;
     if (r->waiting > 0)
         strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, where ? where : "no folder");
-    const char *usual =
-        e->o->recorded_only && !e->ended ? "the record ends before its run does" : "the budget of candidates is used";
+    const char *usual = e->o->recorded_only && (!e->ended || waiting_for(e) > 0) ? "the record ends before its run does"
+                                                                                 : "the budget of candidates is used";
     r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : usual);
     free(e->why);
     e->why = NULL;

@@ -66,8 +66,8 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
     reply_result read;
     kw_code code;
     reply_read(r->text, strlen(r->text), &c, &read);
-    if (read.repairs.length > 0)
-        log_info("%s: %s", a->key, strb_text(&read.repairs));
+    if (read.repairs.length > 0) /* lines */
+        log_info("%s: %.*s", a->key, (int)read.repairs.length - 1, strb_text(&read.repairs));
     if (read.text) {
         char *text = read.text;
         read.text = NULL;

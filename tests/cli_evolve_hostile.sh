@@ -181,6 +181,10 @@ check 'the others are tried' has "$output" '2 candidates asked for: 1 right'
 check 'the first is none' has "$output" '1 without code'
 refuses_at_once 'repeating it' 2 'holes/generate-000001.reply.md' evolve copied --template plain.cl --dims N=1000 --llm replay:holes \
     --measurements recorded
+batch left
+works 'a record of a run that was left' evolve copied --template plain.cl --dims N=1000 --llm replay:left \
+    --measurements recorded
+check 'it says that there was more to come' has "$output" 'the record ends before its run does'
 cp -r "$record" cut
 lines=$(wc -l <"$record/journal.jsonl")
 at=1
