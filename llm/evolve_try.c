@@ -28,7 +28,9 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
         code = trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, e->err);
         if (code == KW_OK && strcmp(out->template_hash, hash) != 0) {
             trial_result_clear(out);
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the text of %s is another one",
+            return kw_error_set(e->err, KW_FAILED,
+                                "journal, line %zu: %s is not the text that was tried: its reply was changed since; "
+                                "put it back, or begin in another folder",
                                 journal_line(e->o->journal), key);
         }
         if (code == KW_OK && e->o->trial->note)

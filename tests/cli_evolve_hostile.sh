@@ -173,6 +173,12 @@ answer changed generate-000002 other.md
 batch changed
 check 'a store that was deleted' has "$output" '2 right'
 
+sed 's/other/another/' changed/generate-000002.reply.md >later.md
+cp -r changed edited
+cp later.md edited/generate-000002.reply.md
+refuses 'a reply that was changed later' 1 'its reply was changed since' evolve $copied --llm folder:edited \
+    --leave-when-waiting --budget 2 --in-flight 2
+
 # Records with holes.
 cp -r changed holes
 rm holes/generate-000001.reply.md
