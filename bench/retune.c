@@ -8,7 +8,7 @@
  *
  *   full      auto, BUDGET evaluations of each shape (all that there are, if there are no more)
  *   cold      auto, SHARE of them
- *   prior     what `kernwright retune` does, SHARE of them in all: the first shape gets more than the last
+ *   prior     what `kernwright retune` does, SHARE of them in all: the first shape gets twice as many
  *   mean      the same, but the lessons are the mean of a Gaussian process from the start, and it alone chooses
  *   order     the same, but the lessons give the order of the first half, and auto, which hears of no lesson, goes on
  *   hints     auto with the same lessons as strategy_prior

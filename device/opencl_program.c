@@ -108,6 +108,12 @@ static void describe_param(cl_kernel kernel, cl_uint i, device_param *out)
     param_text(kernel, i, CL_KERNEL_ARG_NAME, out->name, sizeof out->name);
 }
 
+size_t opencl_group_limit(size_t promised, const size_t fixed[3])
+{
+    size_t items = fixed[0] * fixed[1] * fixed[2];
+    return promised > 0 && items > promised ? items : promised;
+}
+
 static void describe_kernel(const opencl *o, opencl_kernel *k)
 {
     cl_uint n = 0;
@@ -118,6 +124,7 @@ static void describe_kernel(const opencl *o, opencl_kernel *k)
     if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->fixed_group,
                                  k->fixed_group, NULL) != CL_SUCCESS)
         memset(k->fixed_group, 0, sizeof k->fixed_group);
+    k->max_group = opencl_group_limit(k->max_group, k->fixed_group);
     k->local_bytes = -1;
     if (clGetKernelWorkGroupInfo(k->kernel, o->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL) == CL_SUCCESS)
         k->local_bytes = (int64_t)local;

@@ -97,6 +97,7 @@ serves 'changed bytes' "$work/byte" 0
 for trouble in 1 2 3 4; do
     serves "trouble $trouble" "$work/plain" 0 -DTROUBLE="$trouble"
 done
+serves 'small groups promised' "$work/plain" 1 -DTROUBLE=5
 
 # shellcheck disable=SC2086 # a list of flags
 {

@@ -113,9 +113,21 @@ static void test_extensions(void **state)
     assert_int_equal(kw_key_cache_bytes("cl_amd_device_attribute_query", 16384), 0);
 }
 
+/* NVIDIA's driver promises 256 work-items for every kernel; one that was compiled for 1024 takes them. */
+static void group_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(opencl_group_limit(256, (const size_t[]){1024, 1, 1}), 1024);
+    assert_int_equal(opencl_group_limit(256, (const size_t[]){32, 16, 1}), 512);
+    assert_int_equal(opencl_group_limit(256, (const size_t[]){8, 8, 1}), 256);
+    assert_int_equal(opencl_group_limit(256, (const size_t[]){0, 0, 0}), 256);
+    assert_int_equal(opencl_group_limit(0, (const size_t[]){512, 1, 1}), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(group_limit),
         cmocka_unit_test(test_unwritable_cache),
         cmocka_unit_test(test_logs),
         cmocka_unit_test(test_temporary_names_are_hidden),

@@ -77,7 +77,7 @@ static void weigh_lessons(informed *x)
     free(says);
 }
 
-/* Weighted mean and variance of what lessons say. `says(l)`: NaN or no number at all where one knows nothing. */
+/* Weighted mean and variance of what lessons say; says[l] is NULL where one knows nothing. */
 static void combine(const informed *x, const float *const *says, size_t j, float *mean, float *variance)
 {
     double w = 0, m = 0, v = 0;

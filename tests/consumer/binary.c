@@ -1,6 +1,7 @@
 /* A header with binaries: are they used where they fit, and does the text serve where they do not? argv[1] is 1 if they
  * have to be used. TROUBLE stands for a driver that makes trouble: 1 it is given bytes that it refuses, 2 it refuses
- * them by the status of the device, 3 it does not build them, 4 their kernels have other names. */
+ * them by the status of the device, 3 it does not build them, 4 their kernels have other names, 5 it promises
+ * groups of one work-item only, whatever a kernel was compiled for (NVIDIA's promises 256): that is no trouble. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -54,6 +55,17 @@ static cl_kernel create_kernel(cl_program program, const char *name, cl_int *err
     return clCreateKernel(program, TROUBLE == 4 && of_binary ? "no_such_kernel" : name, error);
 }
 
+static cl_int group_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value,
+                         size_t *got)
+{
+    cl_int error = clGetKernelWorkGroupInfo(kernel, device, what, size, value, got);
+    if (TROUBLE == 5 && what == CL_KERNEL_WORK_GROUP_SIZE)
+        *(size_t *)value = 1;
+    return error;
+}
+
+#define clGetKernelWorkGroupInfo(kernel, device, what, size, value, got) \
+    group_info(kernel, device, what, size, value, got)
 #define clCreateProgramWithSource(context, n, pieces, lengths, error) with_source(context, n, pieces, error)
 #define clCreateProgramWithBinary(context, n, device, size, bytes, status, error) \
     with_binary(context, device, size, bytes, status, error)
@@ -64,6 +76,7 @@ static cl_kernel create_kernel(cl_program program, const char *name, cl_int *err
 #undef clCreateProgramWithBinary
 #undef clBuildProgram
 #undef clCreateKernel
+#undef clGetKernelWorkGroupInfo
 #include "support.h"
 
 static void saxpy(const machine *m, kw_saxpy *handle, int64_t n, int used)
