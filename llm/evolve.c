@@ -274,7 +274,7 @@ static kw_code emit_run(evolution *e)
     return evolve_emit(e, first);
 }
 
-static void fill_result(evolution *e)
+static void fill_result(evolution *e, kw_code code)
 {
     evolve_result *r = e->result;
     const elite *best = archive_best(e->archive);
@@ -293,8 +293,10 @@ static void fill_result(evolution *e)
     const char *where = e->o->asked_in ? e->o->asked_in : e->o->folder;
     if (r->waiting > 0)
         strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, where ? where : "no folder");
-    const char *usual = e->o->recorded_only && (!e->ended || waiting_for(e) > 0) ? "the record ends before its run does"
-                                                                                 : "the budget of candidates is used";
+    const bool stops = e->o->recorded_only && (!e->ended || waiting_for(e) > 0);
+    const char *usual = code == KW_INTERRUPTED ? "interrupted"
+                        : stops                ? "the record ends before its run does"
+                                               : "the budget of candidates is used";
     r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : usual);
     free(e->why);
     e->why = NULL;
@@ -339,7 +341,7 @@ kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
         json_set_string(j, "why", e.why ? e.why : "the budget of candidates is used");
         code = evolve_emit(&e, j);
     }
-    fill_result(&e);
+    fill_result(&e, code);
     clear(&e);
     return code;
 }

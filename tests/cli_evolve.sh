@@ -180,6 +180,7 @@ if [ "$status" -eq 0 ]; then
     kill -INT "$pid"
     wait "$pid"
     check 'stopped: its status' same "$?" 130
+    check 'and why' has "$(cat out)" 'ended: interrupted'
     cp "$record/generate-000001.reply.md" asked/
     : >asked/generate-000001.done
     works 'it goes on' evolve saxpy --llm folder:asked --dims N=1003 --no-probe --store here.db --budget 1 --in-flight 1
