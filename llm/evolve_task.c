@@ -115,12 +115,28 @@ static kw_code keep_seeds(const opened *p, kw_error *err)
     return code;
 }
 
+/* Templates that were given now, to a run that began without them. */
+static void warn_of_late_seeds(const opened *p)
+{
+    for (size_t i = 0; i < p->o->n_seeds && !p->o->recorded; i++) {
+        char *text = text_of_file(p->o->seeds[i]->path);
+        bool known = !text;
+        for (size_t k = 0; k < p->n_seeds && !known; k++)
+            known = strcmp(text, p->seeds[k]) == 0;
+        if (!known)
+            log_warn("%s: the run in %s began without it, and goes on without it", p->o->seeds[i]->path, p->folder);
+        free(text);
+    }
+}
+
 static void find_seeds(opened *p)
 {
     if (p->folder)
         recorded_seeds(p);
-    if (p->n_seeds > 0)
+    if (p->n_seeds > 0) {
+        warn_of_late_seeds(p);
         return;
+    }
     add_seed(p, text_of_file(p->o->fallback->path));
     for (size_t i = 0; i < p->o->n_seeds; i++) {
         if (strcmp(p->o->seeds[i]->path, p->o->fallback->path) != 0 && !p->o->seeds[i]->is_sidecar)

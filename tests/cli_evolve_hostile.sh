@@ -165,6 +165,9 @@ for option in '--seed 2' '--dims N=500' '--without gradient' '--repairs 3' '--op
     refuses "changed: $option" 2 'began with other options' evolve $copied --llm folder:changed --leave-when-waiting $option
 done
 check 'what was and what is' has "$errors" '"operators" was 0, now 0.5; give the same again, or another folder'
+batch changed --template better.cl
+check 'a template that comes late' has "$errors" 'better.cl: the run in changed began without it, and goes on without it'
+check 'does no harm' has "$output" '2 prompts wait for replies in changed'
 # The store is a cache: a run goes on without it.
 answer changed generate-000001 better.md
 batch changed
