@@ -72,8 +72,9 @@ kw_code fs_writer_open(const char *path, fs_writer **out, kw_error *err)
     w->path = mem_strdup(path);
     if (strcmp(path, "-") == 0)
         w->fd = fflush(stdout) == EOF ? -1 : STDOUT_FILENO;
-    else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        w->fd = open(path, O_WRONLY | O_CLOEXEC); /* devices and pipes cannot be replaced by a rename */
+    else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        w->fd =
+            open(path, O_WRONLY | O_CLOEXEC); /* devices and pipes cannot be replaced by a rename; no folder opens */
     else
         w->fd = open_temporary(w);
     if (w->fd < 0) {

@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
-#include "base/fs.h"
+#include "base/fs_writer.h"
 #include "base/log.h"
 #include "tuner/binaries.h"
 #include "tuner/dispatch.h"
@@ -97,20 +97,23 @@ static bool read_variants(const char *text, size_t *n)
     return end != text && *end == '\0' && number >= 0 && number <= PORTFOLIO_MAX;
 }
 
-static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
-{
-    task *t = NULL;
+/* What an emit reads and makes. */
+typedef struct emission {
+    task *task;
     task_types types;
-    store *s = NULL;
-    dispatch *d = NULL;
-    strb text = STRB_INIT, sources = STRB_INIT;
-    char *sources_path = NULL;
-    header_model model;
-    binaries *compiled = NULL;
-    task_shape *shapes = NULL;
-    size_t n_shapes = 0;
-    size_t n_variants;
-    if (!read_variants(c->variants, &n_variants))
+    task_shape *shapes; /* of --shapes; NULL */
+    size_t n_shapes, n_variants;
+    store *store;
+    dispatch *dispatch;
+    binaries *binaries; /* NULL without --binaries */
+    header_model model; /* what it points at belongs to the two above */
+    strb header, sources;
+    char *sources_path; /* NULL without --split */
+} emission;
+
+static kw_code check_options(const emit_cli *c, size_t *n_variants, kw_error *err)
+{
+    if (!read_variants(c->variants, n_variants))
         return kw_error_set(err, KW_BAD_INPUT, "--variants %s: give 0 (no trees) to %d, or auto", c->variants,
                             PORTFOLIO_MAX);
     if (c->split && strcmp(c->out, "-") == 0)
@@ -119,56 +122,97 @@ static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
         return kw_error_set(err, KW_BAD_INPUT, "--worker-command is for --binaries, which was not given");
     if (c->language && strcmp(c->language, "opencl") != 0)
         return kw_error_set(err, KW_BAD_INPUT, "--language %s: headers are written for opencl only", c->language);
-    kw_code code = load_task(task_name, &t, err);
+    return KW_OK;
+}
+
+static kw_code read_inputs(emission *e, const emit_cli *c, const char *task_name, kw_error *err)
+{
+    kw_code code = load_task(task_name, &e->task, err);
     if (code == KW_OK)
-        code = task_types_parse(t, c->type, &types, err);
+        code = task_types_parse(e->task, c->type, &e->types, err);
     if (code == KW_OK && c->shapes)
-        code = task_shapes_load(t, c->shapes, &shapes, &n_shapes, err);
+        code = task_shapes_load(e->task, c->shapes, &e->shapes, &e->n_shapes, err);
     if (code == KW_OK)
-        code = open_source(c, t, &s, err);
-    if (code == KW_OK && c->trust)
-        code = store_use_trust(s, c->trust, err);
+        code = open_source(c, e->task, &e->store, err);
+    return code == KW_OK && c->trust ? store_use_trust(e->store, c->trust, err) : code;
+}
+
+static kw_code make_header(emission *e, const emit_cli *c, kw_error *err)
+{
     const dispatch_options o = {.device_key = c->device,
                                 .allow_unverified = c->unverified,
                                 .prefix = c->prefix,
-                                .n_variants = n_variants,
-                                .shapes = shapes,
-                                .n_shapes = n_shapes};
+                                .n_variants = e->n_variants,
+                                .shapes = e->shapes,
+                                .n_shapes = e->n_shapes};
+    kw_code code = dispatch_build(e->store, e->task, &e->types, &o, &e->dispatch, err);
+    if (code != KW_OK)
+        return code;
+    e->model = *dispatch_model(e->dispatch);
+    if (c->binaries) {
+        code = binaries_compile(c->binaries, c->worker_command, &e->model, &e->binaries, err);
+        if (code != KW_OK)
+            return code;
+        binaries_add(e->binaries, &e->model);
+    }
+    if (!c->split)
+        return header_write(&e->model, &e->header, err);
+    e->sources_path = sources_path_of(c->out);
+    return header_write_split(&e->model, &e->header, &e->sources, err);
+}
+
+/* A file that cannot be written is noticed before the other one is replaced. */
+static kw_code write_files(const emission *e, const char *path, kw_error *err)
+{
+    fs_writer *header = NULL, *sources = NULL;
+    kw_code code = fs_writer_open(path, &header, err);
+    if (code == KW_OK && e->sources_path)
+        code = fs_writer_open(e->sources_path, &sources, err);
     if (code == KW_OK)
-        code = dispatch_build(s, t, &types, &o, &d, err);
-    if (code == KW_OK)
-        model = *dispatch_model(d);
-    if (code == KW_OK && c->binaries)
-        code = binaries_compile(c->binaries, c->worker_command, &model, &compiled, err);
-    if (code == KW_OK && compiled)
-        binaries_add(compiled, &model);
-    if (code == KW_OK)
-        code = c->split ? header_write_split(&model, &text, &sources, err) : header_write(&model, &text, err);
-    if (code == KW_OK && c->split) {
-        sources_path = sources_path_of(c->out);
-        code = fs_write(sources_path, strb_text(&sources), sources.length, err);
+        fs_writer_add(header, strb_text(&e->header), e->header.length);
+    if (sources) {
+        fs_writer_add(sources, strb_text(&e->sources), e->sources.length);
+        code = fs_writer_close(sources, true, err);
     }
     if (code == KW_OK)
-        code = fs_write(c->out, strb_text(&text), text.length, err);
-    if (code == KW_OK && strcmp(c->out, "-") != 0) {
-        const header_model *m = &model;
-        for (size_t i = 0; i < m->n_devices && n_variants > 0; i++)
-            report_device(dispatch_device_report(d, i), n_variants);
-        log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB, kernel text of %.1f KiB %s%s", c->out,
-                 m->n_devices, m->n_rows, m->n_variants, (double)text.length / 1024,
-                 (double)header_text_bytes(m) / 1024, c->split ? "in " : "included", c->split ? sources_path : "");
-        if (c->binaries)
-            log_info("binaries of %zu of %zu variants, %.1f KiB, for %s", m->n_binaries, m->n_variants,
-                     (double)header_binary_bytes(m) / 1024, m->n_binaries > 0 ? m->binaries[0].identity : "no device");
-    }
-    strb_clear(&text);
-    strb_clear(&sources);
-    free(sources_path);
-    free(shapes);
-    binaries_free(compiled);
-    dispatch_free(d);
-    store_close(s);
-    task_free(t);
+        return fs_writer_close(header, true, err);
+    fs_writer_close(header, false, NULL);
+    return code;
+}
+
+static void report(const emission *e, const emit_cli *c)
+{
+    const header_model *m = &e->model;
+    for (size_t i = 0; i < m->n_devices && e->n_variants > 0; i++)
+        report_device(dispatch_device_report(e->dispatch, i), e->n_variants);
+    log_info("%s: devices %zu, rows %zu, variants %zu, %.1f KiB, kernel text of %.1f KiB %s%s", c->out, m->n_devices,
+             m->n_rows, m->n_variants, (double)e->header.length / 1024, (double)header_text_bytes(m) / 1024,
+             c->split ? "in " : "included", c->split ? e->sources_path : "");
+    if (c->binaries)
+        log_info("binaries of %zu of %zu variants, %.1f KiB, for %s", m->n_binaries, m->n_variants,
+                 (double)header_binary_bytes(m) / 1024, m->n_binaries > 0 ? m->binaries[0].identity : "no device");
+}
+
+static kw_code emit(const emit_cli *c, const char *task_name, kw_error *err)
+{
+    emission e = {.header = STRB_INIT, .sources = STRB_INIT};
+    kw_code code = check_options(c, &e.n_variants, err);
+    if (code == KW_OK)
+        code = read_inputs(&e, c, task_name, err);
+    if (code == KW_OK)
+        code = make_header(&e, c, err);
+    if (code == KW_OK)
+        code = write_files(&e, c->out, err);
+    if (code == KW_OK && strcmp(c->out, "-") != 0)
+        report(&e, c);
+    strb_clear(&e.header);
+    strb_clear(&e.sources);
+    free(e.sources_path);
+    free(e.shapes);
+    binaries_free(e.binaries);
+    dispatch_free(e.dispatch);
+    store_close(e.store);
+    task_free(e.task);
     return code;
 }
 

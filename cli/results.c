@@ -323,6 +323,42 @@ static kw_code show_some_way(const results_cli *c, kw_error *err)
     return show(c, err);
 }
 
+/* An option that the word does not know would be passed over, and whoever gave it misled. */
+static kw_code check_options(const results_cli *c, const char *verb, kw_error *err)
+{
+    const struct {
+        const char *option;
+        bool given;
+        const char *verbs;
+    } uses[] = {
+        {"--task", c->task, "show and export"},
+        {"--store", c->store, "show, export and import"},
+        {"--json", c->json, "show"},
+        {"--failed", c->failed, "show"},
+        {"--importance", c->importance, "show"},
+        {"--archive", c->archive, "show"},
+        {"--behaviour", c->behaviour, "show"},
+        {"--rejected", c->rejected, "show"},
+        {"--from", c->from, "show --rejected"},
+        {"--trust", c->trust, "show --rejected and export"},
+        {"--all", c->all, "export"},
+        {"--samples", c->samples, "export"},
+        {"--format", c->format, "export"},
+        {"--template", c->template_name, "export"},
+        {"--shape", c->shape, "export"},
+        {"--device", c->device, "export"},
+        {"--base", c->base, "merge"},
+        {"-o", c->out, "export and merge"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (uses[i].given && !strstr(uses[i].verbs, verb))
+            return kw_error_set(err, KW_BAD_INPUT, "%s belongs to %s, not to %s", uses[i].option, uses[i].verbs, verb);
+    if ((c->from || c->trust) && !c->rejected && strcmp(verb, "show") == 0)
+        return kw_error_set(err, KW_BAD_INPUT, "%s belongs to show --rejected, not to show alone",
+                            c->from ? "--from" : "--trust");
+    return KW_OK;
+}
+
 static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_error *err)
 {
     option_list files = *args;
@@ -337,10 +373,9 @@ static kw_code dispatch_verb(const results_cli *c, const option_list *args, kw_e
         return kw_error_set(err, KW_BAD_INPUT, "%s needs at least one results file", verb);
     if (takes_no_file && files.n > 0)
         return kw_error_set(err, KW_BAD_INPUT, "%s takes no argument (got '%s')", verb, files.items[0]);
-    if (c->base && strcmp(verb, "merge") != 0)
-        return kw_error_set(err, KW_BAD_INPUT, "--base belongs to merge: it names the files' common ancestor");
-    if (c->from && !(c->rejected && strcmp(verb, "show") == 0))
-        return kw_error_set(err, KW_BAD_INPUT, "--from belongs to show --rejected; `results import` reads a file");
+    kw_code code = takes_files || takes_no_file ? check_options(c, verb, err) : KW_OK;
+    if (code != KW_OK)
+        return code;
     if (strcmp(verb, "show") == 0)
         return show_some_way(c, err);
     if (strcmp(verb, "export") == 0)

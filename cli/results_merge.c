@@ -14,7 +14,10 @@ kw_code cli_results_merge(const char *const *files, size_t n, const char *base, 
     interrupt_ignore();
     if (code != KW_OK)
         return code;
-    log_info("%zu lines, %zu of them in more than one of %zu file%s", r.lines, r.common, n, n == 1 ? "" : "s");
+    if (n > 1)
+        log_info("%zu lines, %zu of them in more than one of %zu files", r.lines, r.common, n);
+    else
+        log_info("%zu lines", r.lines);
     if (base)
         log_info("%zu lines of the base stay away: a file lacks them", r.removed);
     if (r.sorted > 0)

@@ -50,7 +50,7 @@ static json *shape_to_json(const retune_cli *c, const retune_shape *s)
     json_set_string(j, "state", retune_state_name(s->state));
     json_set_int(j, "here", (int64_t)s->n_here);
     json_set_int(j, "before", (int64_t)s->n_before);
-    json_set_int(j, "changed", (int64_t)s->n_changed);
+    json_set_int(j, "changed", (int64_t)(s->n_changed + s->n_changed_before));
     json_set_int(j, "lessons", (int64_t)s->n_lessons);
     set_percent(j, "expected_gain", s->gain);
     set_percent(j, "agreement", s->agreement);
@@ -94,7 +94,7 @@ static void print_plan(const retune_cli *c, const retune *r)
         put_shape(c, t, s);
         put_count(t, s->n_here);
         put_count(t, s->n_before);
-        put_count(t, s->n_changed);
+        put_count(t, s->n_changed + s->n_changed_before);
         put_count(t, s->n_lessons);
         put_share(t, s->gain, "-");
         table_text(t, s->lacks);
@@ -330,6 +330,30 @@ static kw_code options_of(const retune_cli *c, retune_options *o, kw_error *err)
     return KW_OK;
 }
 
+/* `templates` has room for those of the setup, and outlives the options. */
+static void use_setup(retune_options *o, retune_cli *c, const job_setup *setup, const template **templates)
+{
+    c->task = setup->task;
+    for (size_t i = 0; i < setup->n_templates; i++)
+        templates[i] = setup->templates[i];
+    o->tune.types = setup->types;
+    o->tune.templates = templates;
+    o->tune.n_templates = setup->n_templates;
+    o->tune.fallback = setup->fallback;
+    o->tune.on_progress = on_progress;
+    o->tune.cookie = c;
+    o->tune.oclgrind = o->tune.deep == DEEP_NONE ? NULL : oclgrind_new(0);
+}
+
+/* A plan writes nothing: not even an empty store. */
+static kw_code open_store(const retune_cli *c, store **s, kw_error *err)
+{
+    if (!c->plan || store_is_there(c->store))
+        return store_open(c->store, c->plan, s, err);
+    log_warn("no store at %s yet: nothing was measured", store_name(c->store));
+    return store_open(":memory:", false, s, err);
+}
+
 static kw_code run(retune_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
@@ -342,17 +366,8 @@ static kw_code run(retune_cli *c, const char *task_name, kw_error *err)
         code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
     if (code != KW_OK)
         return code;
-    c->task = setup.task;
     const template **templates = mem_alloc(setup.n_templates * sizeof *templates);
-    for (size_t i = 0; i < setup.n_templates; i++)
-        templates[i] = setup.templates[i];
-    o.tune.types = setup.types;
-    o.tune.templates = templates;
-    o.tune.n_templates = setup.n_templates;
-    o.tune.fallback = setup.fallback;
-    o.tune.on_progress = on_progress;
-    o.tune.cookie = c;
-    o.tune.oclgrind = o.tune.deep == DEEP_NONE ? NULL : oclgrind_new(0);
+    use_setup(&o, c, &setup, templates);
     const evaluator_options eo = {.device = c->device,
                                   .worker_command = c->worker_command,
                                   .compile_workers = (int)c->compile_workers,
@@ -363,7 +378,7 @@ static kw_code run(retune_cli *c, const char *task_name, kw_error *err)
     if (code == KW_OK)
         code = evaluator_open(&eo, &e, err);
     if (code == KW_OK)
-        code = store_open(c->store, false, &s, err);
+        code = open_store(c, &s, err);
     if (code == KW_OK) {
         const device_info *d = evaluator_device(e);
         log_info("device %s: %s (%s), driver %s, store %s", d->spec, d->name, d->key, d->driver, store_path(s));

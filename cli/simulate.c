@@ -105,8 +105,8 @@ static kw_code read_noise(simulate_cli *c, kw_error *err)
         c->noise = strtod(c->noise_text, &end);
         if (end == c->noise_text || *end || !(c->noise >= 0 && c->noise <= 1))
             return kw_error_set(err, KW_BAD_INPUT,
-                                "--noise wants the standard deviation of a time as a share of it, such as 0.0005, "
-                                "not '%s'",
+                                "--noise wants the standard deviation of a time as a share of it, from 0 to 1, such as "
+                                "0.0005, not '%s'",
                                 c->noise_text);
     }
     if (c->runs == 0)

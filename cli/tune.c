@@ -419,7 +419,7 @@ int cli_tune(int argc, char **argv)
         {"--trace", OPTION_TEXT, &c.trace, "FILE", "write what ran when, in Chrome's trace format"},
         {"--compile-workers", OPTION_COUNT, &c.compile_workers, "N", "processes that compile; default: physical cores"},
         {"--timing-workers", OPTION_COUNT, &c.timing_workers, "N",
-         "processes that verify and time, one at a time; default: 2 on a GPU, else 1"},
+         "processes that verify and time, one at a time, up to 4; default: as the device asks for"},
         {"--compile-limit", OPTION_LIMIT, &c.compile_s, "SECONDS", "deadline of one compilation; default 120"},
         {"--run-limit", OPTION_LIMIT, &c.run_s, "SECONDS", "deadline of one verification or timing; default 60"},
         {"--worker-command", OPTION_TEXT, &c.worker_command, "CMD",

@@ -127,10 +127,10 @@ kw_code opencl_build(device *d, const char *source, const char *options, const c
                      device_program *p, device_build_info *info, kw_error *err);
 void opencl_free_program(device *d, device_program *p);
 void opencl_release_program(opencl_program *p);
-/* Most work-items per group of a compiled kernel, from what the driver promises for any group (CL_KERNEL_WORK_GROUP_SIZE;
- * 0: unknown) and the group that reqd_work_group_size names (zeros: none). The kernel was compiled for the latter, also
- * where it is larger: NVIDIA's driver promises 256 whatever the kernel says. If it does not fit all the same, the launch
- * is refused. */
+/* Most work-items per group of a compiled kernel, from what the driver promises for any group
+ * (CL_KERNEL_WORK_GROUP_SIZE; 0: unknown) and the group that reqd_work_group_size names (zeros: none). The kernel was
+ * compiled for the latter, also where it is larger: NVIDIA's driver promises 256 whatever the kernel says. If it does
+ * not fit all the same, the launch is refused. */
 size_t opencl_group_limit(size_t promised, const size_t fixed[3]);
 kw_code opencl_make_kernels(device *d, opencl_program *p, const char *const *kernels, size_t n, device_build_info *info,
                             kw_error *err);

@@ -27,6 +27,10 @@ refuses_at_once 'no such list' 2 'none.jsonl' emit saxpy --store a.db -o b.h --s
 refuses_at_once 'split to standard output' 2 'give -o FILE' emit saxpy --store a.db -o - --split
 refuses_at_once 'a worker for nothing' 2 'was not given' emit saxpy --store a.db -o a.h --worker-command x
 works 'split' emit saxpy --store a.db -o s.h --split
+mkdir taken.h && echo 'the old text' >taken.c
+refuses 'a pair of which one cannot be written' 3 'taken.h: cannot write' emit saxpy --store a.db -o taken.h --split
+check 'leaves the other as it was' [ "$(cat taken.c)" = 'the old text' ]
+check 'and no half of it' [ -z "$(find . -name '*.tmp.*')" ]
 check 'two files' [ -s s.h ] && check 'the second' grep -q 'fake_saxpy' s.c
 check 'the text is in one' [ "$(grep -c 'global const float' s.h)" -eq 0 ]
 

@@ -29,6 +29,9 @@ works 'emit from the union' emit saxpy --from all.jsonl -o all.h
 check 'all shapes are in it' has "$(cat all.h)" '3 shapes'
 refuses 'a base that is not there' 2 'none.jsonl' results merge 100.jsonl 200.jsonl --base none.jsonl -o x.jsonl
 refuses 'a base elsewhere' 2 '--base belongs to merge' results export --base 100.jsonl --store 100.db
+head -c "$(($(wc -c <all.jsonl) - 9))" all.jsonl >cut.jsonl
+refuses 'one that was cut off' 2 "cut.jsonl:$(wc -l <all.jsonl): not a line of results" results merge 100.jsonl cut.jsonl -o x.jsonl
+check 'it says what to do' has "$errors" 'take a whole copy'
 refuses 'nothing to merge' 2 'at least one' results merge
 check 'no output' [ ! -e x.jsonl ]
 # A line that one of them took out.
@@ -70,6 +73,11 @@ refuses 'no such weights' 2 'none.jsonl' emit saxpy --from three.jsonl -o x.h --
 printf '{"contributor":"cleo","weight":"much"}\n' >bad.jsonl
 refuses 'bad weights' 2 'bad.jsonl:1' emit saxpy --from three.jsonl -o x.h --trust bad.jsonl
 refuses 'a file elsewhere' 2 '--from belongs to show --rejected' results show --from three.jsonl
+refuses 'weights elsewhere' 2 '--trust belongs to show --rejected' results show --trust trust.jsonl --store ada.db
+refuses 'a task of a merge' 2 '--task belongs to show and export, not to merge' results merge ada.jsonl --task saxpy -o x.h
+refuses 'weights of a merge' 2 '--trust belongs to' results merge ada.jsonl --trust trust.jsonl -o x.h
+refuses 'a table of an export' 2 '--json belongs to show, not to export' results export --json --store ada.db
+refuses 'an output of an import' 2 '-o belongs to export and merge' results import ada.jsonl -o x.h --store ada.db
 refuses 'two views' 2 'give one of' results show --rejected --failed --store three.db
 check 'no header' [ ! -e x.h ]
 

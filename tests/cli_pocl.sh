@@ -44,4 +44,19 @@ sed -i 's/"local": \["WG"\]/"local": [64]/' fits.cl
 works 'a kernel that is right' time fits.cl --dims N=1000 --device pocl
 check 'is verified' has "$output" 'ok, 7 cases'
 
+# A disk that is full is no candidate's fault: nothing is booked.
+mkdir full
+if unshare -rm mount -t tmpfs -o size=600k tmpfs full 2>/dev/null; then
+    cat >on_full.sh <<'END'
+mount -t tmpfs -o size=600k tmpfs full && POCL_CACHE_DIR=$PWD/full/pocl exec "$@"
+END
+    unshare -rm sh on_full.sh "$kw" tune saxpy --dims N=1000 --budget 4 --no-probe --no-deep-check --device pocl \
+        --store full.db >out 2>err
+    check 'a full disk ends the run' same "$?" 3
+    check 'and is named' has "$(cat err)" "$work/full/pocl is on is full"
+    check 'and in no row' same "$("$kw" results show --json --store full.db | grep -c '"outcome"')" 0
+else
+    skip 'a full disk' 'no file system can be mounted here'
+fi
+
 finish cli_pocl

@@ -35,9 +35,15 @@ count() { # PART; lines of the output with it
     check 'all is lacking' [ "$(count '"state":"new"')" -eq 3 ]
     check 'and a summary' [ "$(field lacking)" = 3 ]
     check 'three lessons' [ "$(field lessons)" = 3 ]
+    planned=$output
+    works 'a plan without a store' retune $common --device fake:1 --store absent.db --plan --json
+    check 'all is lacking there' [ "$(field lacking)" = 3 ]
+    check 'says so' has "$errors" 'no store at absent.db yet'
+    check 'and makes none' [ ! -e absent.db ]
     works 'the same in words' retune $common --device fake:1 --store s.db --dry-run
     check 'says what lacks' has "$output" '3 of 3 shapes lack something; 3 lessons'
-    check 'a plan measures nothing' [ "$(field lacking)" != 0 ]
+    works 'planned once more' retune $common --device fake:1 --store s.db --plan --json
+    check 'a plan measures nothing' same "$output" "$planned"
     works 'the second is retuned' retune $common --device fake:1 --store s.db --json
     check 'each shape' [ "$(count '"tuned_ns":1100,')" -eq 3 ]
     check 'nothing failed' [ "$(field "done")" = 3 ]
@@ -63,6 +69,22 @@ count() { # PART; lines of the output with it
     works 'and measured' retune saxpy --template good.cl --template more.cl --shapes shapes.jsonl --no-probe \
         --device fake:1 --store own.db --json
     check 'it wins' [ "$(count '"template":"more"')" -eq 3 ]
+    both='saxpy --template good.cl --template more.cl --shapes shapes.jsonl --no-probe --device fake:1'
+    works 'with both' retune $both --store own.db --plan --json
+    check 'nothing lacks' [ "$(field lacking)" = 0 ]
+    sed 's/^{/{ \/* a remark *\//' more.cl >remark.cl && mv remark.cl more.cl
+    works 'a comment in one of them' retune $both --store own.db --plan --json
+    check 'is no change' [ "$(field lacking)" = 0 ]
+    write more.cl '${800 * A + 80 * B}' ''
+    works 'one of two changed' retune $both --store own.db --plan --json
+    check 'is seen though all was done' [ "$(count '"state":"changed"')" -eq 3 ]
+    works 'measured again' retune $both --store own.db --json
+    check 'the new text wins' [ "$(count '"tuned_ns":880,')" -eq 3 ]
+    works 'with both, again' retune $both --store own.db --plan --json
+    check 'nothing lacks any more' [ "$(field lacking)" = 0 ]
+    write more.cl '${700 * A + 70 * B}' ''
+    works 'changed once more' retune $both --store own.db --plan --json
+    check 'is seen again' [ "$(count '"state":"changed"')" -eq 3 ]
     write good.cl '${2000 * A + 100 * B}' '"fallback": true,'
     works 'a template that changed' retune $common --device fake:1 --store own.db --plan --json
     check 'is seen' [ "$(count '"state":"changed"')" -eq 3 ]
@@ -79,6 +101,18 @@ count() { # PART; lines of the output with it
     check 'a sample was timed' [ "$(field timed_again)" -gt 1 ]
     check 'nothing is measured but that' [ "$(field measured)" = 0 ]
     check 'says so' has "$errors" "its times still hold"
+    works 'a template more than the earlier driver had' retune $both --store same.db --plan --json
+    check 'is said to lack' [ "$(count '"state":"changed".*"lacks":"more"')" -eq 3 ]
+    works 'and measured' retune $both --store same.db --json
+    check 'it wins' [ "$(count '"template":"more"')" -eq 3 ]
+    works 'with both' retune $both --store same.db --plan --json
+    check 'nothing lacks' [ "$(field lacking)" = 0 ]
+    works 'what holds, again' results import same.jsonl --store edited.db
+    works 'is judged' retune $common --device fake:1 --store edited.db --json
+    write good.cl '${1000 * A + 90 * B}' '"fallback": true,'
+    works 'a text that changed since the earlier driver' retune $common --device fake:1 --store edited.db --plan --json
+    check 'is seen' [ "$(count '"state":"changed"')" -eq 3 ]
+    write good.cl '${1000 * A + 100 * B}' '"fallback": true,'
     sed 's/"driver":"1"/"driver":"0.9"/; s/,"samples_ns":\[[^]]*\]//; s/\("\(median\|lo\|hi\)_ns":[0-9]*\)/\10/g' \
         all.jsonl >moved.jsonl
     works 'rows whose times have moved' results import moved.jsonl --store moved.db
@@ -91,6 +125,12 @@ count() { # PART; lines of the output with it
     works 'rows of an earlier driver' results import same.jsonl --store unseen.db
     works 'without a sample' retune $common --device fake:1 --store unseen.db --sample 0 --json
     check 'they count as stale' [ "$(field earlier_rows)" = stale ]
+
+    # ---- in two parts ----
+    works 'a small budget' retune $common --device fake:1 --store part.db --budget 5 --json
+    works 'and the rest' retune $common --device fake:1 --store part.db --json
+    check 'goes on: a model of five results is no reason to stop' [ "$(field "done")" = 3 ]
+    check 'each shape is one lesson' [ "$(field lessons)" = 3 ]
 
     # ---- interrupted ----
     write slow.cl '${1000 * A + 100 * B}' '"fallback": true,'
@@ -127,6 +167,12 @@ count() { # PART; lines of the output with it
     refuses 'of another version of the task' 2 'another version of saxpy' retune $common --device fake:1 --store n.db \
         --from version.jsonl
     sed 's/"template":"good"/"template":"gone"/' all.jsonl >gone.jsonl
+    sed 's/"template":"good",//' all.jsonl >nameless.jsonl
+    refuses 'of no template' 2 'rows do not name their template' retune $common --device fake:1 --store n.db \
+        --from nameless.jsonl
+    works 'a store with rows of a template that is gone' results import gone.jsonl --store gone.db
+    refuses 'the reason is of the file' 2 'another version of saxpy' \
+        retune $common --device fake:1 --store gone.db --from version.jsonl
     refuses 'of a template that is gone' 2 'such as gone' retune $common --device fake:1 --store n.db --from gone.jsonl
     echo '{"kernwright":"results","schema":1}' >empty.jsonl
     refuses 'no results' 2 'nothing in it can teach saxpy' retune $common --device fake:1 --store n.db --from empty.jsonl

@@ -33,6 +33,11 @@ check 'runs are the same' has "$output" '"apart":[0,0]'
 refuses_at_once 'noise that is none' 2 '--noise wants' simulate "$toy.kt.json" --noise much
 refuses_at_once 'no runs' 2 '--runs' simulate "$toy.kt.json" --runs 0
 
+refuses_at_once 'noise of more than all' 2 'from 0 to 1' simulate "$toy.kt.json" --noise 1.5
+# With as many seeds and runs and two strategies the number of bytes is 0 to a machine word.
+refuses 'more results than memory' 3 'give fewer seeds' simulate "$toy.kt.json" --strategy local --repeat 524288 \
+    --runs 524288 --at 8388608
+
 gzip -c "$toy.kt.json" >packed
 works 'gzipped, without an ending' simulate packed --repeat 1 --at 3
 head -c 300 packed >cut.gz

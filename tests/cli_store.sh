@@ -87,7 +87,8 @@ check 'nothing half-written' [ -z "$(find . -name '*.tmp.*')" ]
 
 # A file system that is full in the middle of a file: writing ends after 8 blocks. Signal 25 is that limit's.
 if (trap '' 25 && ulimit -f 8 && ! head -c 100000 /dev/zero >limit.out) 2>/dev/null; then
-    for pair in "emit saxpy --store good.db -o kept.h" "results export --all --samples --store good.db -o kept.h" \
+    "$kw" results export --all --samples --store good.db -o whole.jsonl
+    for pair in "emit saxpy --store good.db -o kept.h" "results merge whole.jsonl -o kept.h" "results export --all --samples --store good.db -o kept.h" \
         "expand wide.cl -o kept.h"; do
         echo 'the old file' >kept.h
         before=$(printf '// %.0sx' $(seq 3000)) && template wide.cl

@@ -91,7 +91,8 @@ static void bytes_travel(void **state)
 static void bad_answers(void **state)
 {
     (void)state;
-    static const char *const members[] = {"\"binary\":\"0g\",\"identity\":\"x\"", "\"binary\":\"00\"",
+    static const char *const members[] = {"\"binary\":\"0g\",\"identity\":\"x\"",
+                                          "\"binary\":\"000\",\"identity\":\"x\"", "\"binary\":\"00\"",
                                           "\"binary\":7,\"identity\":\"x\"", "\"binary\":\"00\",\"identity\":7"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         strb line = STRB_INIT;

@@ -180,6 +180,39 @@ static void interrupt(void **state)
     setting_end(s);
 }
 
+/* A job that was forgotten while it is at work has its turn all the same: its worker is needed again. */
+static void forgotten_in_its_turn(void **state)
+{
+    (void)state;
+    kw_error err = {0};
+    const evaluator_options o = {.device = "fake:0", .compile_workers = 0, .timing_workers = 2};
+    setting *s = setting_begin(&setting_plain, &o);
+    setting_add(s, 0, CANDIDATE_TARGET, "N=100");
+    evaluator_forget(s->e);
+    candidate *c = setting_add(s, 0, CANDIDATE_RETIME, "N=100"); /* only by the first worker, which has the former */
+    assert_ptr_equal(evaluator_next_within(s->e, 60000, &err), c);
+    assert_int_equal(c->record.outcome, OUTCOME_OK);
+    setting_end(s);
+}
+
+/* Who only looks from time to time gets its answer all the same. */
+static void looks_without_waiting(void **state)
+{
+    (void)state;
+    kw_error err = {0};
+    const evaluator_options o = {.device = "fake:0", .compile_workers = 1};
+    setting *s = setting_begin(&setting_plain, &o);
+    candidate *c = setting_add(s, 0, CANDIDATE_TARGET, "N=100"), *got = NULL;
+    for (int i = 0; i < 3000 && !got; i++) {
+        usleep(10000);
+        got = evaluator_next_within(s->e, 0, &err);
+        assert_int_equal(err.code, KW_OK);
+    }
+    assert_ptr_equal(got, c);
+    assert_int_equal(got->record.outcome, OUTCOME_OK);
+    setting_end(s);
+}
+
 static void count_tick(void *cookie)
 {
     ++*(size_t *)cookie;
@@ -215,9 +248,16 @@ int main(int argc, char **argv)
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     alarm(300); /* whoever waits for ever has failed */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures), cmocka_unit_test(hopeless),       cmocka_unit_test(rejected),
-        cmocka_unit_test(failures), cmocka_unit_test(no_such_device), cmocka_unit_test(interrupt),
-        cmocka_unit_test(ticks),    cmocka_unit_test(dies_in_its_turn),
+        cmocka_unit_test(measures),
+        cmocka_unit_test(hopeless),
+        cmocka_unit_test(rejected),
+        cmocka_unit_test(failures),
+        cmocka_unit_test(no_such_device),
+        cmocka_unit_test(interrupt),
+        cmocka_unit_test(ticks),
+        cmocka_unit_test(dies_in_its_turn),
+        cmocka_unit_test(looks_without_waiting),
+        cmocka_unit_test(forgotten_in_its_turn),
     };
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,44 @@ static void test_compile_workers(void **state)
     assert_int_equal(workers(64, GIB, GIB, false, 12), 12); /* as the user says */
     assert_int_equal(workers(64, GIB, GIB, true, 0), 0);
     assert_int_equal(workers(64, GIB, GIB, true, 100000), 256);
+}
+
+static void test_shares(void **state)
+{
+    static const struct {
+        const char *spec;
+        bool is_cpu, can_pause;
+        int compile_wanted, timing_wanted;
+        evaluator_shares is;
+    } rows[] = {
+        {"opencl:0:0", false, true, -1, 0, {2, 14, false}}, /* 15 compile, of which one makes room */
+        {"opencl:0:0", false, true, -1, 1, {1, 15, false}},
+        {"opencl:0:0", false, true, -1, 99, {4, 12, false}},
+        {"opencl:0:0", false, true, 3, 0, {2, 3, false}},
+        {"opencl:0:0", false, true, 0, 0, {1, 0, false}},
+        {"fake:0", false, true, -1, 0, {1, 15, false}},
+        {"opencl:0:0", true, true, -1, 0, {1, 16, true}},
+        {"opencl:0:0", true, false, -1, 0, {1, 16, false}},
+        {"opencl:0:0", true, true, 4, 0, {4, 0, true}}, /* each its own */
+        {"opencl:0:0", true, true, 5, 0, {1, 5, true}},
+        {"opencl:0:0", true, true, 1, 0, {1, 1, true}},
+        {"opencl:0:0", true, true, 0, 0, {1, 0, false}}, /* nobody to stop */
+        {"opencl:0:0", true, true, 4, 2, {2, 4, true}},
+        {"opencl:0:0", true, true, 0, 2, {2, 0, true}}, /* the other one that times is stopped */
+        {"opencl:0:0", true, false, 0, 2, {1, 0, false}},
+        {"opencl:0:0", true, false, 4, 99, {1, 4, false}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        device_info d = {.limits = {.global_mem_bytes = 80 * GIB, .is_cpu = rows[i].is_cpu}};
+        const message hello = {.physical_cores = 16, .available_bytes = 100 * GIB};
+        snprintf(d.spec, sizeof d.spec, "%s", rows[i].spec);
+        const evaluator_shares got =
+            policy_shares(&d, &hello, rows[i].compile_wanted, rows[i].timing_wanted, rows[i].can_pause);
+        if (got.n_timing != rows[i].is.n_timing || got.n_compilers != rows[i].is.n_compilers ||
+            got.pauses != rows[i].is.pauses)
+            fail_msg("row %zu: %zu time, %zu compile, pauses %d", i, got.n_timing, got.n_compilers, got.pauses);
+    }
 }
 
 static void test_ahead(void **state)
@@ -92,8 +131,9 @@ static void test_learn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_ahead),   cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_batch),           cmocka_unit_test(test_samples), cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_compile_workers), cmocka_unit_test(test_shares), cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_depth),           cmocka_unit_test(test_batch),  cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_learn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

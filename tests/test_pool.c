@@ -1,6 +1,5 @@
 /* The pool of worker processes: real workers on the scripted device, and scripts in their place. */
-#include "tests/support_worker.h"
-#include "tuner/pool.h"
+#include "tests/support_pool.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -14,131 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#define MAX_EVENTS 64
-
-/* What came back, in order. */
-typedef struct events {
-    struct {
-        pool_event_kind kind;
-        size_t worker;
-        int64_t job;
-        stage stage;
-        outcome outcome;
-        turn_state turn;
-        char text[512];
-    } list[MAX_EVENTS];
-    size_t n, n_done;
-} events;
-
-static void on_event(const pool_event *event, void *cookie)
-{
-    events *e = cookie;
-    assert_true(e->n < MAX_EVENTS);
-    e->list[e->n].kind = event->kind;
-    e->list[e->n].worker = event->worker;
-    e->list[e->n].job = event->job;
-    e->list[e->n].stage = event->stage;
-    e->list[e->n].turn = event->turn;
-    if (event->kind == POOL_DONE) {
-        e->list[e->n].outcome = event->record->outcome;
-        snprintf(e->list[e->n].text, sizeof e->list[0].text, "%.500s",
-                 event->record->detail ? event->record->detail : "");
-        job_record_clear(event->record);
-        e->n_done++;
-    }
-    if (event->kind == POOL_FAILED)
-        snprintf(e->list[e->n].text, sizeof e->list[0].text, "%.500s", event->error->message);
-    e->n++;
-}
-
-static pool *start(const char *command, size_t n, events *e)
-{
-    kw_error err = {0};
-    pool_options o = {.worker_command = command, .n_workers = n, .hello_ms = 20000};
-    pool *p = NULL;
-    memset(e, 0, sizeof *e);
-    if (pool_start(&o, on_event, e, &p, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    return p;
-}
-
-/* Until `n` jobs are done, or the pool failed. */
-static kw_code run_until(pool *p, const events *e, size_t n, kw_error *err)
-{
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
-    while (e->n_done < n) {
-        kw_code code = pool_poll(p, 1000, err);
-        if (code != KW_OK)
-            return code;
-        if (clock_now_ns() > end)
-            fail_msg("only %zu of %zu jobs came back", e->n_done, n);
-    }
-    return KW_OK;
-}
-
-static void until_idle(pool *p, size_t worker)
-{
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
-    while (!pool_is_idle(p, worker)) {
-        kw_error err = {0};
-        if (pool_poll(p, 1000, &err) != KW_OK)
-            fail_msg("%s", err.message);
-        if (clock_now_ns() > end)
-            fail_msg("worker %zu is never idle", worker);
-    }
-}
-
-static void until_restarted(pool *p, int64_t n)
-{
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
-    while (pool_restarts(p) < n) {
-        kw_error err = {0};
-        if (pool_poll(p, 100, &err) != KW_OK)
-            fail_msg("%s", err.message);
-        if (clock_now_ns() > end)
-            fail_msg("restarted only %d times", (int)pool_restarts(p));
-    }
-}
-
-static void submit_with(pool *p, size_t worker, int64_t id, const char *directives, job_limits limits)
-{
-    test_job tj;
-    strb line = STRB_INIT;
-    test_job_make(&tj, "saxpy", directives);
-    test_job_add(&tj, "N=100", DIST_NORMAL, 1);
-    test_job_add(&tj, "N=500", DIST_INTEGERS, 2);
-    tj.j.id = id;
-    tj.j.limits = limits;
-    job_print(&tj.j, &line);
-    pool_submit(p, worker, id, strb_text(&line), line.length, limits);
-    strb_clear(&line);
-    test_job_clear(&tj);
-}
-
-static void submit(pool *p, size_t worker, int64_t id, const char *directives)
-{
-    submit_with(p, worker, id, directives, (job_limits){60000, 60000});
-}
-
-static void expect_outcome(const events *e, size_t i, int64_t id, outcome o, const char *part)
-{
-    if (e->list[i].kind != POOL_DONE || e->list[i].job != id || e->list[i].outcome != o ||
-        !strstr(e->list[i].text, part))
-        fail_msg("event %zu: kind %d, job %d, %s: %s", i, (int)e->list[i].kind, (int)e->list[i].job,
-                 outcome_name(e->list[i].outcome), e->list[i].text);
-}
-
-static bool has_stage(const events *e, int64_t id, stage s)
-{
-    for (size_t i = 0; i < e->n; i++)
-        if (e->list[i].kind == POOL_STAGE && e->list[i].job == id && e->list[i].stage == s)
-            return true;
-    return false;
-}
 
 /* ---- real workers ---- */
 
@@ -147,18 +25,18 @@ static void stages_and_results(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 1, &e);
+    pool *p = pool_of(NULL, 1, &e);
     assert_int_equal(pool_size(p), 1);
     assert_true(pool_is_idle(p, 0));
     assert_int_equal(pool_hello(p)->n_devices, 2);
     for (int64_t id = 1; id <= 2; id++) {
-        submit(p, 0, id, "time_ns=5000");
+        pool_submit_saxpy(p, 0, id, "time_ns=5000");
         assert_false(pool_is_idle(p, 0));
-        assert_int_equal(run_until(p, &e, (size_t)id, &err), KW_OK);
-        expect_outcome(&e, e.n - 1, id, OUTCOME_OK, "");
-        assert_true(has_stage(&e, id, STAGE_COMPILE));
-        assert_true(has_stage(&e, id, STAGE_VERIFY));
-        assert_true(has_stage(&e, id, STAGE_TIME));
+        assert_int_equal(pool_run_until(p, &e, (size_t)id, &err), KW_OK);
+        events_expect(&e, e.n - 1, id, OUTCOME_OK, "");
+        assert_true(events_have_stage(&e, id, STAGE_COMPILE));
+        assert_true(events_have_stage(&e, id, STAGE_VERIFY));
+        assert_true(events_have_stage(&e, id, STAGE_TIME));
     }
     assert_int_equal(pool_restarts(p), 0);
     pool_stop(p);
@@ -170,7 +48,7 @@ static void deaths(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 1, &e);
+    pool *p = pool_of(NULL, 1, &e);
     const struct {
         const char *directives;
         outcome outcome;
@@ -183,18 +61,18 @@ static void deaths(void **state)
                  {"run=lost", OUTCOME_CRASH, STAGE_SMOKE, ""}};
     const size_t n = sizeof cases / sizeof *cases;
     for (size_t i = 0; i < n; i++) {
-        until_idle(p, 0);
-        submit(p, 0, (int64_t)i + 1, cases[i].directives);
-        assert_int_equal(run_until(p, &e, i + 1, &err), KW_OK);
-        expect_outcome(&e, e.n - 1, (int64_t)i + 1, cases[i].outcome, cases[i].text);
+        pool_until_idle(p, 0);
+        pool_submit_saxpy(p, 0, (int64_t)i + 1, cases[i].directives);
+        assert_int_equal(pool_run_until(p, &e, i + 1, &err), KW_OK);
+        events_expect(&e, e.n - 1, (int64_t)i + 1, cases[i].outcome, cases[i].text);
         assert_int_equal(e.list[e.n - 1].stage, cases[i].stage);
     }
-    until_restarted(p, (int64_t)n);
-    until_idle(p, 0);
+    pool_until_restarted(p, (int64_t)n);
+    pool_until_idle(p, 0);
     assert_int_equal(pool_restarts(p), n);
-    submit(p, 0, 99, "");
-    assert_int_equal(run_until(p, &e, n + 1, &err), KW_OK);
-    expect_outcome(&e, e.n - 1, 99, OUTCOME_OK, "");
+    pool_submit_saxpy(p, 0, 99, "");
+    assert_int_equal(pool_run_until(p, &e, n + 1, &err), KW_OK);
+    events_expect(&e, e.n - 1, 99, OUTCOME_OK, "");
     pool_stop(p);
 }
 
@@ -203,18 +81,18 @@ static void deadlines(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 1, &e);
-    submit_with(p, 0, 1, "build=hang", (job_limits){200, 60000});
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    expect_outcome(&e, e.n - 1, 1, OUTCOME_TIMEOUT, "no end of stage compile within 200 ms");
-    until_idle(p, 0);
-    submit_with(p, 0, 2, "run=hang", (job_limits){60000, 200});
-    assert_int_equal(run_until(p, &e, 2, &err), KW_OK);
-    expect_outcome(&e, e.n - 1, 2, OUTCOME_TIMEOUT, "no end of stage smoke within 200 ms");
-    until_idle(p, 0);
-    submit(p, 0, 3, "");
-    assert_int_equal(run_until(p, &e, 3, &err), KW_OK);
-    expect_outcome(&e, e.n - 1, 3, OUTCOME_OK, "");
+    pool *p = pool_of(NULL, 1, &e);
+    pool_submit_with(p, 0, 1, "build=hang", (job_limits){200, 60000});
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
+    events_expect(&e, e.n - 1, 1, OUTCOME_TIMEOUT, "no end of stage compile within 200 ms");
+    pool_until_idle(p, 0);
+    pool_submit_with(p, 0, 2, "run=hang", (job_limits){60000, 200});
+    assert_int_equal(pool_run_until(p, &e, 2, &err), KW_OK);
+    events_expect(&e, e.n - 1, 2, OUTCOME_TIMEOUT, "no end of stage smoke within 200 ms");
+    pool_until_idle(p, 0);
+    pool_submit_saxpy(p, 0, 3, "");
+    assert_int_equal(pool_run_until(p, &e, 3, &err), KW_OK);
+    events_expect(&e, e.n - 1, 3, OUTCOME_OK, "");
     pool_stop(p);
 }
 
@@ -223,15 +101,15 @@ static void grows(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 1, &e);
+    pool *p = pool_of(NULL, 1, &e);
     pool_grow(p, 3);
     pool_grow(p, 2);
     assert_int_equal(pool_size(p), 3);
     for (size_t i = 0; i < 3; i++) {
-        until_idle(p, i);
-        submit(p, i, 10 + (int64_t)i, i == 1 ? "run=crash" : "");
+        pool_until_idle(p, i);
+        pool_submit_saxpy(p, i, 10 + (int64_t)i, i == 1 ? "run=crash" : "");
     }
-    assert_int_equal(run_until(p, &e, 3, &err), KW_OK);
+    assert_int_equal(pool_run_until(p, &e, 3, &err), KW_OK);
     for (size_t i = 0; i < e.n; i++)
         if (e.list[i].kind == POOL_DONE) {
             assert_int_equal(e.list[i].job, 10 + (int64_t)e.list[i].worker);
@@ -246,11 +124,11 @@ static void stop_while_busy(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 2, &e);
+    pool *p = pool_of(NULL, 2, &e);
     pid_t pids[2] = {(pid_t)pool_hello(p)->pid, 0};
-    until_idle(p, 1);
-    submit(p, 0, 1, "run=hang");
-    while (!has_stage(&e, 1, STAGE_SMOKE))
+    pool_until_idle(p, 1);
+    pool_submit_saxpy(p, 0, 1, "run=hang");
+    while (!events_have_stage(&e, 1, STAGE_SMOKE))
         assert_int_equal(pool_poll(p, 1000, &err), KW_OK);
     pool_stop(p);
     assert_int_equal(kill(pids[0], 0), -1);
@@ -265,11 +143,11 @@ static void interrupted(void **state)
     kw_error err = {0};
     const int signals[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < 2; i++) {
-        pool *p = start(NULL, 1, &e);
-        submit(p, 0, 1, "run=hang");
+        pool *p = pool_of(NULL, 1, &e);
+        pool_submit_saxpy(p, 0, 1, "run=hang");
         assert_false(pool_interrupted(p));
         kill(getpid(), signals[i]);
-        assert_int_equal(run_until(p, &e, 1, &err), KW_INTERRUPTED);
+        assert_int_equal(pool_run_until(p, &e, 1, &err), KW_INTERRUPTED);
         assert_true(pool_interrupted(p));
         assert_int_equal(pool_poll(p, -1, &err), KW_INTERRUPTED); /* at once, and again */
         pool_stop(p);
@@ -281,7 +159,7 @@ static void poll_does_not_wait(void **state)
     (void)state;
     events e;
     kw_error err = {0};
-    pool *p = start(NULL, 1, &e);
+    pool *p = pool_of(NULL, 1, &e);
     assert_int_equal(pool_poll(p, 0, &err), KW_OK);
     assert_int_equal(pool_poll(p, 1, &err), KW_OK);
     assert_int_equal(e.n, 0);
@@ -290,18 +168,13 @@ static void poll_does_not_wait(void **state)
 
 /* ---- scripts in place of workers ---- */
 
-#define HELLO \
-    "echo '{\"type\":\"hello\",\"protocol\":1,\"version\":\"0\",\"pid\":1,\"host\":\"h\",\"cpu_model\":\"c\"," \
-    "\"physical_cores\":1,\"devices\":[],\"note\":\"\"}'; "
-#define STAGE "echo '{\"type\":\"stage\",\"id\":7,\"name\":\"compile\"}'; "
-
 static void expect_no_start(const char *command, const char *part)
 {
     kw_error err = {0};
     events e = {.n = 0};
     pool_options o = {.worker_command = command, .n_workers = 1, .hello_ms = 300};
     pool *p = NULL;
-    assert_int_equal(pool_start(&o, on_event, &e, &p, &err), KW_ENVIRONMENT);
+    assert_int_equal(pool_start(&o, events_note, &e, &p, &err), KW_ENVIRONMENT);
     assert_null(p);
     if (!strstr(err.message, part) || !strstr(err.message, command))
         fail_msg("\"%s\" is not in: %s", part, err.message);
@@ -364,12 +237,12 @@ static void lost_before_its_first_stage(void **state)
                                                   "\"stage\":\"done\"}}'; read line");
     char *path = fs_join(*state, "starts");
     setenv("STARTS", path, 1);
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
     assert_int_equal(e.n, 2);
     assert_int_equal(e.list[0].kind, POOL_STAGE);
-    expect_outcome(&e, 1, 7, OUTCOME_OK, "");
+    events_expect(&e, 1, 7, OUTCOME_OK, "");
     assert_int_equal(starts(*state), 2);
     assert_int_equal(pool_restarts(p), 1);
     pool_stop(p);
@@ -383,14 +256,14 @@ static void lost_again(void **state)
     events e;
     kw_error err = {0};
     char *command = counter_command(*state, HELLO "read line; echo bad luck >&2; exit 4");
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    expect_outcome(&e, 0, 7, OUTCOME_CRASH, "ended with status 4");
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
+    events_expect(&e, 0, 7, OUTCOME_CRASH, "ended with status 4");
     assert_non_null(strstr(e.list[0].text, "bad luck"));
-    until_idle(p, 0);
-    submit(p, 0, 8, "");
-    assert_int_equal(run_until(p, &e, 2, &err), KW_ENVIRONMENT);
+    pool_until_idle(p, 0);
+    pool_submit_saxpy(p, 0, 8, "");
+    assert_int_equal(pool_run_until(p, &e, 2, &err), KW_ENVIRONMENT);
     assert_int_equal(e.list[e.n - 1].kind, POOL_FAILED);
     assert_non_null(strstr(err.message, "bad luck"));
     assert_int_equal(starts(*state), 3);
@@ -408,7 +281,7 @@ static void dies_idle(void **state)
     pool_options o = {.worker_command = command, .n_workers = 1};
     pool *p = NULL;
     memset(&e, 0, sizeof e);
-    kw_code code = pool_start(&o, on_event, &e, &p, &err);
+    kw_code code = pool_start(&o, events_note, &e, &p, &err);
     while (code == KW_OK)
         code = pool_poll(p, -1, &err);
     assert_int_equal(code, KW_ENVIRONMENT);
@@ -417,104 +290,16 @@ static void dies_idle(void **state)
     free(command);
 }
 
-#define RESULT "echo '{\"type\":\"result\",\"id\":7,\"record\":{\"outcome\":\"ok\",\"stage\":\"done\"}}'; read line"
-
-static void poll_for(pool *p, int64_t ms)
-{
-    kw_error err = {0};
-    for (int64_t end = clock_now_ns() + ms * 1000000; clock_now_ns() < end;)
-        if (pool_poll(p, 20, &err) != KW_OK)
-            fail_msg("%s", err.message);
-}
-
-/* Whoever waits for its turn has no deadline, and nothing else than "go" lets it on. */
-static void waits_for_its_turn(void **state)
-{
-    events e;
-    kw_error err = {0};
-    (void)state;
-    pool *p = start(
-        HELLO
-        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; "
-        "case $line in *'\"go\"'*) echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"over\"}'; " RESULT
-        ";; esac; exit 3",
-        1, &e);
-    submit_with(p, 0, 7, "", (job_limits){60000, 300});
-    while (e.n == 0)
-        poll_for(p, 20);
-    poll_for(p, 900);
-    assert_int_equal(e.n, 1);
-    assert_int_equal(e.list[0].turn, TURN_WAIT);
-    assert_int_equal(e.list[0].stage, STAGE_TIME);
-    pool_go(p, 0);
-    pool_go(p, 0); /* nobody waits any more */
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    assert_int_equal(e.n, 3);
-    assert_int_equal(e.list[1].turn, TURN_OVER);
-    expect_outcome(&e, 2, 7, OUTCOME_OK, "");
-    assert_int_equal(pool_restarts(p), 0);
-    pool_stop(p);
-}
-
-/* The deadline is back once it may go on. */
-static void hangs_in_its_turn(void **state)
-{
-    events e;
-    kw_error err = {0};
-    (void)state;
-    pool *p = start(
-        HELLO
-        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 60",
-        1, &e);
-    submit_with(p, 0, 7, "", (job_limits){60000, 300});
-    while (e.n == 0)
-        poll_for(p, 20);
-    pool_go(p, 0);
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    expect_outcome(&e, 1, 7, OUTCOME_TIMEOUT, "stage time");
-    pool_stop(p);
-}
-
-/* Who stands still has no deadline, and goes on where it was; its like is not touched. */
-static void pauses(void **state)
-{
-    events e;
-    kw_error err = {0};
-    (void)state;
-    pool *p = start(NULL, 2, &e);
-    assert_true(pool_can_pause(p));
-    until_idle(p, 1);
-    submit_with(p, 0, 1, "", (job_limits){60000, 60000});
-    submit_with(p, 1, 2, "host_sleep_us=40000 time_ns=1000000", (job_limits){20000, 2000});
-    while (!has_stage(&e, 2, STAGE_SMOKE))
-        poll_for(p, 5);
-    pool_pause_others(p, 0);
-    poll_for(p, 100); /* what was in the pipe */
-    const size_t before = e.n_done, events_before = e.n;
-    poll_for(p, 2500);
-    for (size_t i = events_before; i < e.n; i++)
-        assert_int_equal(e.list[i].worker, 0);
-    assert_true(e.n_done <= before + 1);
-    pool_resume(p);
-    assert_int_equal(run_until(p, &e, 2, &err), KW_OK);
-    for (size_t i = 0; i < e.n; i++)
-        if (e.list[i].kind == POOL_DONE && e.list[i].outcome != OUTCOME_OK)
-            fail_msg("job %d: %s", (int)e.list[i].job, e.list[i].text);
-    assert_int_equal(pool_restarts(p), 0);
-    pool_pause_others(p, 0);
-    pool_stop(p); /* ends who stands still as well */
-}
-
 /* A line that is no message, in the middle of a job. */
 static void garbage_in_a_job(void **state)
 {
     events e;
     kw_error err = {0};
     char *command = counter_command(*state, HELLO "read line; " STAGE "echo '{\"type\":\"nonsense\"}'; sleep 30");
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    expect_outcome(&e, 1, 7, OUTCOME_CRASH, "in stage compile is refused");
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
+    events_expect(&e, 1, 7, OUTCOME_CRASH, "in stage compile is refused");
     pool_stop(p);
     free(command);
 }
@@ -530,11 +315,11 @@ static void stray_messages(void **state)
                                       "\"stage\":\"verify\"}}'; " STAGE
                                       "echo '{\"type\":\"result\",\"id\":7,\"record\":{\"outcome\":\"ok\","
                                       "\"stage\":\"done\"}}'; read line && exit 9");
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
     assert_int_equal(e.n, 2);
-    expect_outcome(&e, 1, 7, OUTCOME_OK, "");
+    events_expect(&e, 1, 7, OUTCOME_OK, "");
     pool_stop(p);
     assert_int_equal(starts(*state), 1);
     free(command);
@@ -548,9 +333,9 @@ static void own_error(void **state)
     char *command =
         counter_command(*state, HELLO "read line; " STAGE
                                       "echo '{\"type\":\"error\",\"code\":2,\"text\":\"reference.c: no\"}'; exit 2");
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_BAD_INPUT);
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_BAD_INPUT);
     assert_string_equal(err.message, "reference.c: no");
     assert_int_equal(e.n_done, 0);
     pool_stop(p);
@@ -565,12 +350,12 @@ static void result_before_death(void **state)
     char *command = counter_command(*state, HELLO "read line; " STAGE
                                                   "setsid sleep 30 & echo '{\"type\":\"result\",\"id\":7,\"record\":"
                                                   "{\"outcome\":\"ok\",\"stage\":\"done\"}}'; kill -9 $$");
-    pool *p = start(command, 1, &e);
-    submit(p, 0, 7, "");
-    assert_int_equal(run_until(p, &e, 1, &err), KW_OK);
-    expect_outcome(&e, 1, 7, OUTCOME_OK, "");
-    until_restarted(p, 1);
-    until_idle(p, 0);
+    pool *p = pool_of(command, 1, &e);
+    pool_submit_saxpy(p, 0, 7, "");
+    assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
+    events_expect(&e, 1, 7, OUTCOME_OK, "");
+    pool_until_restarted(p, 1);
+    pool_until_idle(p, 0);
     assert_int_equal(starts(*state), 2);
     pool_stop(p);
     free(command);
@@ -588,9 +373,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(deaths),
         cmocka_unit_test(deadlines),
         cmocka_unit_test(grows),
-        cmocka_unit_test(waits_for_its_turn),
-        cmocka_unit_test(hangs_in_its_turn),
-        cmocka_unit_test(pauses),
         cmocka_unit_test(stop_while_busy),
         cmocka_unit_test(interrupted),
         cmocka_unit_test(poll_does_not_wait),

@@ -251,6 +251,92 @@ static void test_modes(void **state)
     test_job_clear(&tj);
 }
 
+/* What a job says of turns up to its result, e.g. "smoke? time? time. ": it asks (and is let go), and it is over. */
+static void told_turns(test_worker *w, const job *j, char *out, size_t size)
+{
+    strb text = STRB_INIT, line = STRB_INIT;
+    message m;
+    job_print(j, &line);
+    test_worker_send(w, line.data, line.length);
+    for (test_worker_read(w, &m); m.type == MESSAGE_STAGE; test_worker_read(w, &m)) {
+        if (m.turn != TURN_NONE)
+            strb_printf(&text, "%s%s ", stage_name(m.stage), m.turn == TURN_WAIT ? "?" : ".");
+        strb_reset(&line);
+        job_go_print(j->id, &line);
+        if (m.turn == TURN_WAIT)
+            test_worker_send(w, line.data, line.length);
+        message_clear(&m);
+    }
+    assert_int_equal(m.type, MESSAGE_RESULT);
+    assert_int_equal(m.record.outcome, OUTCOME_OK);
+    message_clear(&m);
+    snprintf(out, size, "%s", strb_text(&text));
+    strb_clear(&text);
+    strb_clear(&line);
+}
+
+static void test_turns(void **state)
+{
+    static const struct {
+        job_mode mode;
+        job_turns turns;
+        const char *said;
+    } rows[] = {
+        {JOB_EVALUATE, TURNS_NONE, ""},
+        {JOB_EVALUATE, TURNS_TIME, "time? time. "},
+        {JOB_EVALUATE, TURNS_ALL, "smoke? time? time. "},
+        {JOB_TIME, TURNS_TIME, "time? time. "},
+        {JOB_TIME, TURNS_ALL, "verify? time? time. "},
+        {JOB_VERIFY, TURNS_TIME, ""},
+        {JOB_VERIFY, TURNS_ALL, "smoke? "},
+        {JOB_COMPILE, TURNS_ALL, ""},
+    };
+    char said[128];
+    test_job tj;
+    test_job_make(&tj, "saxpy", "time_ns=50000");
+    add_cases(&tj);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tj.j.mode = rows[i].mode;
+        tj.j.turns = rows[i].turns;
+        told_turns(*state, &tj.j, said, sizeof said);
+        assert_string_equal(said, rows[i].said);
+    }
+    test_job_clear(&tj);
+}
+
+/* Who waits for its turn and gets another line, or none, ends. */
+static void test_turn_without_go(void **state)
+{
+    (void)state;
+    for (int with_line = 0; with_line < 2; with_line++) {
+        test_worker w;
+        test_job tj;
+        strb line = STRB_INIT;
+        message m;
+        test_worker_start(&w);
+        test_worker_read(&w, &m);
+        message_clear(&m);
+        test_job_make(&tj, "saxpy", "time_ns=50000");
+        add_cases(&tj);
+        tj.j.turns = TURNS_ALL;
+        job_print(&tj.j, &line);
+        test_worker_send(&w, line.data, line.length);
+        do {
+            test_worker_read(&w, &m);
+            assert_int_equal(m.type, MESSAGE_STAGE);
+        } while (m.turn != TURN_WAIT);
+        strb_reset(&line);
+        job_go_print(tj.j.id + 1, &line);
+        if (with_line)
+            test_worker_send(&w, line.data, line.length);
+        int status = test_worker_end(&w);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), with_line ? KW_BAD_INPUT : KW_OK);
+        strb_clear(&line);
+        test_job_clear(&tj);
+    }
+}
+
 /* Only timed, and wrong: what was timed is looked at. */
 static void test_timed_output_is_checked(void **state)
 {
@@ -589,6 +675,8 @@ int main(int argc, char **argv)
         WITH_WORKER(test_timer_that_runs_backwards),
         WITH_WORKER(test_hopeless),
         WITH_WORKER(test_modes),
+        WITH_WORKER(test_turns),
+        cmocka_unit_test(test_turn_without_go),
         WITH_WORKER(test_timed_output_is_checked),
         WITH_WORKER(test_product),
         WITH_WORKER(test_empty_shape),

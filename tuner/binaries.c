@@ -104,6 +104,8 @@ kw_code binaries_compile(const char *spec, const char *worker_command, const hea
         code = take(m, b, d->spec, err);
     free(wanted);
     evaluator_close(e);
+    if (code == KW_INTERRUPTED)
+        kw_error_set(err, code, "interrupted; nothing was written");
     if (code == KW_OK)
         *out = b;
     else

@@ -1,4 +1,4 @@
-#include "tuner/cases.h"
+#include "tuner/cases_internal.h"
 
 #include "base/counter_rng.h"
 #include "base/mem.h"
@@ -21,11 +21,6 @@
 #define LARGER_OPERATIONS 5e7
 #define LARGER_ELEMENTS (1u << 21)
 #define LARGEST_TILE (1 << 20) /* no shape around a larger one is small */
-/* For a simulator. */
-#define DEEP_CASES 12
-#define DEEP_OPERATIONS 3e5
-#define DEEP_ELEMENTS 20000
-#define DEEP_ITEMS 16384
 /* Inputs of the target, and of the target as its own hidden case, are those of no other case. */
 #define TARGET_SEED 0x7a26e7u
 #define OTHER_SEED 0xc0deu
@@ -64,8 +59,7 @@ void case_source_clear(case_source *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Operations and elements of a shape; infinite if they overflow. */
-static void cost_of(const case_source *s, const task_shape *shape, double *operations, double *elements)
+void cases_cost(const case_source *s, const task_shape *shape, double *operations, double *elements)
 {
     *elements = 0;
     for (size_t i = 0; i < s->task->n_tensors; i++) {
@@ -80,10 +74,21 @@ static void cost_of(const case_source *s, const task_shape *shape, double *opera
     *operations = isnan(flops) ? *elements : flops;
 }
 
+bool cases_has_empty(const case_source *s, const task_shape *shape)
+{
+    bool empty = false;
+    for (size_t i = 0; i < s->task->n_tensors; i++) {
+        uint64_t n;
+        kw_error ignored;
+        empty = empty || task_tensor_elements(s->task, s->types, shape, i, &n, &ignored) != KW_OK || n == 0;
+    }
+    return empty;
+}
+
 static bool is_small(const case_source *s, const task_shape *shape)
 {
     double operations, elements;
-    cost_of(s, shape, &operations, &elements);
+    cases_cost(s, shape, &operations, &elements);
     return operations <= SMALL_OPERATIONS && elements <= SMALL_ELEMENTS;
 }
 
@@ -130,7 +135,7 @@ static kw_code make_case(const case_source *s, const variant *v, const task_shap
     if (code != KW_OK)
         return code;
     double operations, elements;
-    cost_of(s, shape, &operations, &elements);
+    cases_cost(s, shape, &operations, &elements);
     out->sampled = operations > FULL_REFERENCE_OPERATIONS || elements > FULL_REFERENCE_ELEMENTS;
     if (out->sampled && s->trusted && variant_fits(s->trusted, shape, s->limits, NULL) &&
         plan_make(s->trusted, shape, out->scalars, s->limits, &out->trusted_plan, NULL) != KW_OK)
@@ -252,7 +257,7 @@ static void add_smoke(const case_source *s, const variant *v, job_case *cases, s
 {
     for (size_t i = 0; i < s->n_edges; i++) {
         double operations, elements;
-        cost_of(s, &s->edges[i], &operations, &elements);
+        cases_cost(s, &s->edges[i], &operations, &elements);
         if (elements < 64 || !is_small(s, &s->edges[i]) || !variant_fits(v, &s->edges[i], s->limits, NULL))
             continue;
         if (make_case(s, v, &s->edges[i], *n, DIST_NORMAL, &cases[*n], NULL) == KW_OK) {
@@ -359,7 +364,7 @@ static void add_larger(const case_source *s, const variant *v, job_case *cases, 
             if (v->fixed_dims[d] < 0 && shape.dims[d] <= s->task->dims[d].max / factor)
                 shape.dims[d] *= factor;
         fill_defaults(s, &shape);
-        cost_of(s, &shape, &operations, &elements);
+        cases_cost(s, &shape, &operations, &elements);
         if (is_small(s, &shape) || operations > LARGER_OPERATIONS || elements > LARGER_ELEMENTS ||
             !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape))
             continue;
@@ -409,85 +414,6 @@ void cases_add_exact_target(const case_source *s, const variant *v, const task_s
     ++*n;
 }
 
-/* ---- for a simulator ---- */
-
-/* Work-items of all launches: what a simulator's time depends on most. */
-static double items_of(const plan *p)
-{
-    double items = 0;
-    for (size_t i = 0; i < p->n_launches; i++) {
-        double n = 1;
-        for (size_t d = 0; d < p->launches[i].rank; d++)
-            n *= (double)p->launches[i].local[d] * (double)p->launches[i].groups[d];
-        items += n;
-    }
-    return items;
-}
-
-/* A tensor without elements is a null pointer, which Oclgrind 21.10 does not take. */
-static bool has_empty(const case_source *s, const task_shape *shape)
-{
-    bool empty = false;
-    for (size_t i = 0; i < s->task->n_tensors; i++) {
-        uint64_t n;
-        kw_error ignored;
-        empty = empty || task_tensor_elements(s->task, s->types, shape, i, &n, &ignored) != KW_OK || n == 0;
-    }
-    return empty;
-}
-
-static bool is_cheap(const case_source *s, const job_case *c)
-{
-    double operations, elements;
-    cost_of(s, &c->shape, &operations, &elements);
-    return !has_empty(s, &c->shape) && operations <= DEEP_OPERATIONS && elements <= DEEP_ELEMENTS &&
-           items_of(&c->plan) <= DEEP_ITEMS;
-}
-
-static double deep_cost(const case_source *s, const job_case *c)
-{
-    double operations, elements;
-    cost_of(s, &c->shape, &operations, &elements);
-    return operations + elements + items_of(&c->plan);
-}
-
-/* By insertion: there are few. */
-static void sort_by_cost(const case_source *s, job_case *cases, size_t n)
-{
-    job_case *moved = mem_alloc(sizeof *moved);
-    for (size_t i = 1; i < n; i++) {
-        size_t to = i;
-        while (to > 0 && deep_cost(s, &cases[to - 1]) > deep_cost(s, &cases[i]))
-            to--;
-        *moved = cases[i];
-        memmove(&cases[to + 1], &cases[to], (i - to) * sizeof *cases);
-        cases[to] = *moved;
-    }
-    free(moved);
-}
-
-kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size_t *n, kw_error *err)
-{
-    bool complete;
-    size_t all = 0, kept = 0;
-    *n = 0;
-    kw_code code = cases_general(s, v, cases, &all, &complete, err);
-    if (code != KW_OK)
-        return code;
-    for (size_t i = 0; i < all; i++)
-        if (cases[i].plan.n_launches > 0 && is_cheap(s, &cases[i]))
-            cases[kept++] = cases[i];
-    if (kept == 0)
-        return kw_error_set(err, KW_FAILED, "no shape that the variant takes is small enough to be simulated");
-    sort_by_cost(s, cases, kept);
-    /* From the cheapest to the dearest in even steps. */
-    const size_t wanted = kept < DEEP_CASES ? kept : DEEP_CASES;
-    for (size_t i = 0; i < wanted; i++)
-        cases[i] = cases[wanted > 1 ? i * (kept - 1) / (wanted - 1) : 0];
-    *n = wanted;
-    return KW_OK;
-}
-
 /* ---- for the task itself ---- */
 
 #define TASK_CASES 8
@@ -503,8 +429,8 @@ size_t cases_for_task(const case_source *s, job_case *cases)
         task_shape shape;
         double operations, elements;
         random_shape(s, NULL, draw, &shape);
-        cost_of(s, &shape, &operations, &elements);
-        if (operations > TASK_OPERATIONS || elements > TASK_ELEMENTS || has_empty(s, &shape))
+        cases_cost(s, &shape, &operations, &elements);
+        if (operations > TASK_OPERATIONS || elements > TASK_ELEMENTS || cases_has_empty(s, &shape))
             continue;
         job_case *c = &cases[n];
         memset(c, 0, sizeof *c);

@@ -1,6 +1,7 @@
 #include "tuner/evaluator_internal.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -11,6 +12,21 @@
 #define TICK_MS 100
 
 /* ---- life ---- */
+
+/* How many processes do what; returns how many there are. */
+static size_t share_out(evaluator *e)
+{
+    const evaluator_options *o = &e->options;
+    const evaluator_shares s =
+        policy_shares(&e->device, pool_hello(e->pool), o->compile_workers, o->timing_workers, pool_can_pause(e->pool));
+    if (o->timing_workers > 0 && (size_t)o->timing_workers > s.n_timing)
+        log_warn("%zu processes verify and time, not %d: at most %d do, and one on a CPU device whose other processes "
+                 "cannot be stopped meanwhile",
+                 s.n_timing, o->timing_workers, MOST_TIMING_WORKERS);
+    e->n_timing = s.n_timing;
+    e->pauses = s.pauses;
+    return s.n_timing + s.n_compilers;
+}
 
 kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_error *err)
 {
@@ -42,16 +58,7 @@ kw_code evaluator_open(const evaluator_options *options, evaluator **out, kw_err
         evaluator_close(e);
         return code;
     }
-    size_t compilers = policy_compile_workers(&e->device, pool_hello(e->pool), options->compile_workers);
-    e->pauses = evaluator_is_cpu(e) && compilers > 0 && pool_can_pause(e->pool);
-    e->n_timing = policy_timing_workers(&e->device, compilers, options->timing_workers);
-    if (!evaluator_is_cpu(e) && options->compile_workers < 0 && compilers > e->n_timing)
-        compilers -= e->n_timing - 1; /* each of these keeps a core busy */
-    if (e->pauses && options->timing_workers == 0 && policy_shares_all(compilers)) {
-        e->n_timing = compilers;
-        compilers = 0;
-    }
-    e->n_workers = e->n_timing + compilers;
+    e->n_workers = share_out(e);
     e->by_worker = mem_realloc(e->by_worker, e->n_workers * sizeof *e->by_worker);
     memset(e->by_worker, 0, e->n_workers * sizeof *e->by_worker);
     pool_grow(e->pool, e->n_workers);
@@ -130,6 +137,7 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
 {
     kw_error_clear(err);
     kw_code over = KW_OK;
+    bool has_looked = false; /* once, also within no time */
     int64_t end_ns = clock_now_ns() + (timeout_ms > 0 ? timeout_ms * 1000000 : 0);
     while (e->pending > 0) {
         evaluator_schedule(e);
@@ -142,9 +150,13 @@ candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err
         if (over != KW_OK)
             return NULL;
         int64_t left_ms = timeout_ms < 0 ? -1 : (end_ns - clock_now_ns() + 999999) / 1000000;
-        if (timeout_ms >= 0 && left_ms <= 0)
-            return NULL;
+        if (timeout_ms >= 0 && left_ms <= 0) {
+            if (has_looked)
+                return NULL;
+            left_ms = 0;
+        }
         over = wait_for_workers(e, left_ms, err);
+        has_looked = true;
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* The evaluator: takes candidates, gives back records. Compiles in parallel ahead of the one worker that verifies and
- * times, so that a GPU never waits for a compiler; on a CPU device compiling and timing take turns, since they would
- * disturb each other.
+/* The evaluator: takes candidates, gives back records. Compiles in parallel ahead of the workers that verify and time,
+ * so that a GPU never waits for a compiler. One worker times at a time; on a CPU device all others stand still
+ * meanwhile, or, where they cannot be stopped, compiling and timing take turns.
  */
 #ifndef KERNWRIGHT_TUNER_EVALUATOR_H
 #define KERNWRIGHT_TUNER_EVALUATOR_H
@@ -22,7 +22,7 @@ typedef struct evaluator_options {
     const char *device;         /* as --device; NULL: default choice */
     const char *worker_command; /* NULL: this program */
     int compile_workers;        /* processes that only compile; -1: one per physical core (less one beside a GPU) */
-    int timing_workers;         /* processes that verify and time, one at a time; 0: two on a GPU, else one */
+    int timing_workers;         /* processes that verify and time, one at a time; 0: as policy_shares says */
     bool cold;
     int64_t compile_ms, run_ms; /* deadlines of a stage; 0: 120 s and 60 s */
     int64_t deep_ms;            /* CANDIDATE_DEEP: no further shape is begun after so long; 0: all of them */
@@ -76,7 +76,7 @@ bool evaluator_is_starved(const evaluator *e);
 /* Waits for the next finished candidate. NULL with KW_OK when nothing is pending; NULL with KW_INTERRUPTED or
  * KW_ENVIRONMENT when the run is over. */
 candidate *evaluator_next(evaluator *e, kw_error *err);
-/* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever). */
+/* The same, but NULL with KW_OK also when nothing came within `timeout_ms` (-1: for ever; 0: takes what has come). */
 candidate *evaluator_next_within(evaluator *e, int64_t timeout_ms, kw_error *err);
 /* While the two above wait, `tick` is called ten times a second or more, so that other work of this process goes on. It
  * must not use the evaluator. NULL: no more. */

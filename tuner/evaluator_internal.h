@@ -37,7 +37,7 @@ struct evaluator {
     turn_of_worker turns[MOST_TIMING_WORKERS];
     bool pauses; /* a CPU device whose compilers stand still while something is timed; else they take turns with it */
     queue again; /* out of memory while compiling: once more, with nothing beside it */
-    candidate *alone; /* the one of them at work */
+    candidate *alone;           /* the one of them at work */
     void (*tick)(void *cookie); /* NULL: none */
     void *tick_cookie;
     evaluator_rates rates;
@@ -77,6 +77,8 @@ bool evaluator_send(evaluator *e, candidate *c, size_t worker, bool compile_only
 /* A timing worker has said that it waits, or that it is done; or its job is over. */
 void turns_of_device_event(evaluator *e, size_t worker, stage s, turn_state turn);
 void turns_of_device_end(evaluator *e, size_t worker);
+/* Lets go whoever may: after each of these, and when a worker has started. */
+void turns_of_device_grant(evaluator *e);
 
 /* ---- evaluator_schedule.c ---- */
 

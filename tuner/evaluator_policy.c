@@ -46,7 +46,7 @@ size_t policy_compile_workers(const device_info *d, const message *hello, int wa
     return (size_t)(n < 1 ? 1 : n < MOST_COMPILERS ? n : MOST_COMPILERS);
 }
 
-size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted)
+static size_t timing_workers(const device_info *d, size_t n_compilers, int wanted)
 {
     if (wanted > 0)
         return wanted < MOST_TIMING_WORKERS ? (size_t)wanted : MOST_TIMING_WORKERS;
@@ -56,9 +56,20 @@ size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wante
     return is_gpu ? GPU_TIMING_WORKERS : 1;
 }
 
-bool policy_shares_all(size_t n_compilers)
+evaluator_shares policy_shares(const device_info *d, const message *hello, int compile_wanted, int timing_wanted,
+                               bool can_pause)
 {
-    return n_compilers > 1 && n_compilers <= MOST_TIMING_WORKERS;
+    const bool is_cpu = d->limits.is_cpu != 0;
+    evaluator_shares s = {.n_compilers = policy_compile_workers(d, hello, compile_wanted)};
+    s.n_timing = is_cpu && !can_pause ? 1 : timing_workers(d, s.n_compilers, timing_wanted);
+    s.pauses = is_cpu && can_pause && s.n_timing + s.n_compilers > 1;
+    if (!is_cpu && compile_wanted < 0 && s.n_compilers > s.n_timing)
+        s.n_compilers -= s.n_timing - 1; /* each of these keeps a core busy */
+    if (s.pauses && timing_wanted == 0 && s.n_compilers > 1 && s.n_compilers <= MOST_TIMING_WORKERS) {
+        s.n_timing = s.n_compilers;
+        s.n_compilers = 0;
+    }
+    return s;
 }
 
 size_t policy_ahead(const evaluator_rates *rates, size_t n_compilers)

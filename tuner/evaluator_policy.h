@@ -23,14 +23,19 @@ void policy_learn(double *mean_ms, int64_t since_ns);
  * timing worker's busy), as far as the memory of host and device goes; at least one. */
 size_t policy_compile_workers(const device_info *d, const message *hello, int wanted);
 
-/* Processes that verify and time. Two on a GPU, so that it is not idle while one of them only works on the host;
- * `wanted` > 0: so many. One where nothing is compiled ahead, and on a CPU device: there the host is the device. */
-size_t policy_timing_workers(const device_info *d, size_t n_compilers, int wanted);
+typedef struct evaluator_shares {
+    size_t n_timing;    /* processes that verify and time; where nobody compiles they do that too */
+    size_t n_compilers; /* processes that only compile */
+    bool pauses;        /* a CPU device: while one times all others stand still */
+} evaluator_shares;
 
-/* On a CPU device, where compilers stand still while something is timed: should every process compile, verify and time
- * its own candidates? That saves building each program a second time, but every process holds inputs and expected
- * values: for few of them. */
-bool policy_shares_all(size_t n_compilers);
+/* Processes that verify and time: two on a GPU, so that it is not idle while one of them only works on the host; one
+ * where nothing is compiled ahead, and on a CPU device: there the host is the device. `timing_wanted` > 0: so many, but
+ * one on a CPU device without `can_pause` (the others can be stopped), where each would disturb the next.
+ * With few compilers beside a CPU device, and nothing wanted, every process compiles, verifies and times its own
+ * candidates: that saves building each program a second time, but every process holds inputs and expected values. */
+evaluator_shares policy_shares(const device_info *d, const message *hello, int compile_wanted, int timing_wanted,
+                               bool can_pause);
 
 /* How many candidates may be compiled, or compiling, before the timing worker takes them. A candidate that is compiled
  * long before is chosen without knowing how those before it came out; with too few the device waits. */

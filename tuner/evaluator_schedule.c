@@ -194,6 +194,7 @@ void evaluator_schedule(evaluator *e)
 {
     if (pool_interrupted(e->pool))
         return;
+    turns_of_device_grant(e);
     if (has_phases(e)) {
         schedule_phases(e);
         return;

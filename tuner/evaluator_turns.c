@@ -11,13 +11,18 @@ static size_t count(const evaluator *e, turn_of_worker t)
     return n;
 }
 
+/* 0: its candidate was forgotten, but it is still at it. */
+static int64_t id_of(const evaluator *e, size_t worker)
+{
+    return e->by_worker[worker] ? e->by_worker[worker]->id : 0;
+}
+
 /* Of those that wait, the one whose candidate was submitted first; n_timing if nobody waits. */
 static size_t first_waiting(const evaluator *e, turn_of_worker t)
 {
     size_t best = e->n_timing;
     for (size_t w = 0; w < e->n_timing; w++)
-        if (e->turns[w] == t && e->by_worker[w] &&
-            (best == e->n_timing || e->by_worker[w]->id < e->by_worker[best]->id))
+        if (e->turns[w] == t && (best == e->n_timing || id_of(e, w) < id_of(e, best)))
             best = w;
     return best;
 }
@@ -30,15 +35,24 @@ static void let_go(evaluator *e, size_t worker, turn_of_worker t)
     pool_go(e->pool, worker);
 }
 
+/* Who is starting must not be stopped, and loads drivers beside what is timed. */
+static bool is_starting(const evaluator *e)
+{
+    bool starting = false;
+    for (size_t w = 0; w < e->n_workers; w++)
+        starting = starting || pool_is_starting(e->pool, w);
+    return starting;
+}
+
 /* Who wants to time goes first: everybody who verifies comes to that point, so that several time one after the other
  * and then verify side by side. */
-static void grant(evaluator *e)
+void turns_of_device_grant(evaluator *e)
 {
     const size_t timer = first_waiting(e, WAITS_TO_TIME);
     if (count(e, TIMES) > 0)
         return;
     if (timer < e->n_timing) {
-        if (count(e, VERIFIES) == 0)
+        if (count(e, VERIFIES) == 0 && !(e->pauses && is_starting(e)))
             let_go(e, timer, TIMES);
         return;
     }
@@ -58,12 +72,15 @@ void turns_of_device_event(evaluator *e, size_t worker, stage s, turn_state turn
 {
     if (turn == TURN_NONE)
         return;
-    leave(e, worker, turn == TURN_OVER ? OUTSIDE : s == STAGE_TIME ? WAITS_TO_TIME : WAITS_TO_VERIFY);
-    grant(e);
+    turn_of_worker next = s == STAGE_TIME ? WAITS_TO_TIME : WAITS_TO_VERIFY;
+    if (turn == TURN_OVER) /* what was timed is looked at on the device, until the job ends */
+        next = e->pauses ? OUTSIDE : VERIFIES;
+    leave(e, worker, next);
+    turns_of_device_grant(e);
 }
 
 void turns_of_device_end(evaluator *e, size_t worker)
 {
     leave(e, worker, OUTSIDE);
-    grant(e);
+    turns_of_device_grant(e);
 }

@@ -80,7 +80,7 @@ typedef struct job_timing {
 typedef enum job_turns {
     TURNS_NONE, /* it does not ask */
     TURNS_TIME, /* before it times, which wants nobody beside it */
-    TURNS_ALL,  /* before the first case as well, which may have others beside it that verify */
+    TURNS_ALL,  /* before anything of it is on the device as well; others may verify beside it */
     TURNS_COUNT
 } job_turns;
 const char *job_turns_name(job_turns t); /* "none", "time", "all" */

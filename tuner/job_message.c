@@ -322,6 +322,8 @@ static kw_code read_binary(const json *o, job_record *out, kw_error *err)
     if (code != KW_OK)
         return code;
     const size_t n = strlen(hex) / 2;
+    if (strlen(hex) % 2 != 0)
+        return kw_error_set(err, KW_BAD_INPUT, "result: binary is half a byte short");
     out->identity = mem_strdup(identity);
     out->binary = mem_alloc(n + 1);
     for (size_t i = 0; i < n; i++) {

@@ -69,6 +69,20 @@ lesson *lessons_add(lessons *b, const char *device_key, const double *log2_dims)
     return e->lesson;
 }
 
+void lessons_remove(lessons *b, const lesson *l)
+{
+    for (size_t i = 0; l && i < b->n; i++) {
+        entry *e = &b->items[i];
+        if (e->lesson != l)
+            continue;
+        lesson_free(e->lesson);
+        free(e->device_key);
+        free(e->dims);
+        memmove(e, e + 1, (--b->n - i) * sizeof *e);
+        return;
+    }
+}
+
 size_t lessons_count(const lessons *b)
 {
     return b->n;

@@ -12,6 +12,8 @@ lessons *lessons_new(size_t n_families, size_t n_dims);
 void lessons_free(lessons *b);
 /* A new, empty one: of this device (a device key) and shape. The caller fills it with lesson_add. */
 lesson *lessons_add(lessons *b, const char *device_key, const double *log2_dims);
+/* Takes one out again, and frees it; NULL is fine. Nobody may be taught by it any more. */
+void lessons_remove(lessons *b, const lesson *l);
 size_t lessons_count(const lessons *b);
 
 /* Teaches x: of each device a pool of all shapes, weighted by likeness to this one, and the lessons of the shapes most

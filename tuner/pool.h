@@ -61,8 +61,9 @@ void pool_submit(pool *p, size_t worker, int64_t job, const char *line, size_t l
 /* Lets a worker go on that waits for its turn. Until then it has no deadline. */
 void pool_go(pool *p, size_t worker);
 
-/* Stops the processes of all workers but one where they are (SIGSTOP), with their deadlines, until pool_resume; also
- * those that start meanwhile. Only where pool_can_pause: on this machine. */
+/* Stops the processes of all workers but one where they are (SIGSTOP), with their deadlines, until pool_resume; what
+ * would start meanwhile starts then. Only where pool_can_pause: on this machine. Not while a worker is starting: one
+ * that has not come to its first lines yet would outlive this process if that is killed. */
 bool pool_can_pause(const pool *p);
 void pool_pause_others(pool *p, size_t worker);
 void pool_resume(pool *p);

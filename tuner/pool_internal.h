@@ -40,7 +40,11 @@ typedef struct worker_proc {
     bool sent, resent; /* the job was written to this process; to a second one */
     bool waits;        /* for its turn */
     bool paused;
-    int64_t left_ms; /* of its deadline, while it is paused; 0: there is none */
+    bool starts_later; /* with pool_resume; until then there is no process */
+    int64_t left_ms;   /* of its deadline, while it is paused; 0: there is none */
+    int64_t limit_ms;  /* all of it */
+    int64_t due_ns;    /* when it ends, unless it is paused */
+    bool has_more_time;
     message hello;
     bool has_hello;
 } worker_proc;

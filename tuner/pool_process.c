@@ -12,6 +12,8 @@
 
 /* What a dead worker left in its pipes is read for this long: something that it started may hold them open. */
 #define LAST_WORDS_MS 2000
+/* A deadline that is seen so much too late does not count. */
+#define LATE_NS 100000000
 
 /* ---- leaving ---- */
 
@@ -67,9 +69,26 @@ static void on_exit_cb(uv_process_t *process, int64_t status, int term_signal)
     w->state = WORKER_DYING;
 }
 
+static void on_deadline(uv_timer_t *t);
+
+/* The loop's clock stands since it last looked, which may be long ago. */
+static void start_deadline(worker_proc *w, int64_t ms)
+{
+    uv_update_time(&w->pool->loop);
+    w->due_ns = clock_now_ns() + ms * 1000000;
+    uv_timer_start(&w->deadline, on_deadline, (uint64_t)ms, 0);
+}
+
+/* A timer that comes late says that nobody looked here meanwhile: this process was stopped, perhaps the worker with it,
+ * or busy. What the worker said since is read first, and it has the whole time once more, once. */
 static void on_deadline(uv_timer_t *t)
 {
     worker_proc *w = t->data;
+    if (!w->has_more_time && clock_now_ns() > w->due_ns + LATE_NS) {
+        w->has_more_time = true;
+        start_deadline(w, w->limit_ms);
+        return;
+    }
     w->timed_out = true;
     log_debug("worker %zu: deadline in stage %s", w->index, stage_name(w->stage));
     pool_kill_worker(w);
@@ -79,12 +98,11 @@ void pool_set_deadline(worker_proc *w, int64_t ms)
 {
     if (w->exited) /* the timer counts down for its last words */
         return;
-    w->left_ms = ms;
+    w->left_ms = w->limit_ms = ms;
+    w->has_more_time = false;
     uv_timer_stop(&w->deadline);
-    if (w->paused)
-        return;
-    if (ms > 0)
-        uv_timer_start(&w->deadline, on_deadline, (uint64_t)ms, 0);
+    if (!w->paused && ms > 0)
+        start_deadline(w, ms);
 }
 
 /* ---- writing ---- */
@@ -131,7 +149,7 @@ static void pause_worker(worker_proc *w)
     if (w->paused || w->exited || w->process.pid <= 0)
         return;
     const bool has_deadline = uv_is_active((uv_handle_t *)&w->deadline);
-    const int64_t left = has_deadline ? (int64_t)uv_timer_get_due_in(&w->deadline) : 0;
+    const int64_t left = has_deadline ? (w->due_ns - clock_now_ns()) / 1000000 : 0;
     uv_timer_stop(&w->deadline);
     w->left_ms = has_deadline && left <= 0 ? 1 : left;
     w->paused = true;
@@ -146,7 +164,8 @@ static void resume_worker(worker_proc *w)
     if (w->exited)
         return;
     uv_kill(-w->process.pid, SIGCONT);
-    pool_set_deadline(w, w->left_ms);
+    if (w->left_ms > 0)
+        start_deadline(w, w->left_ms);
 }
 
 bool pool_can_pause(const pool *p)
@@ -163,11 +182,23 @@ void pool_pause_others(pool *p, size_t worker)
             pause_worker(p->workers[i]);
 }
 
+/* With the job that is to be sent once more, if there is one. */
+static void start_late(worker_proc *w)
+{
+    const int64_t id = w->job;
+    pool_spawn(w);
+    w->job = id;
+}
+
 void pool_resume(pool *p)
 {
     p->paused = false;
-    for (size_t i = 0; i < p->n_workers; i++)
-        resume_worker(p->workers[i]);
+    for (size_t i = 0; i < p->n_workers; i++) {
+        worker_proc *w = p->workers[i];
+        resume_worker(w);
+        if (w->starts_later && !p->stopping)
+            start_late(w);
+    }
 }
 
 void pool_go(pool *p, size_t worker)
@@ -192,11 +223,19 @@ static void give_buffer(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 
 /* ---- starting ---- */
 
+/* Whoever is stopped before it has asked to die with this process would stand still for ever after a kill -9. */
+static bool must_start_later(const worker_proc *w)
+{
+    return w->pool->paused && w->index != w->pool->not_paused;
+}
+
 void pool_spawn(worker_proc *w)
 {
     pool *p = w->pool;
     w->state = WORKER_STARTING;
-    w->exited = w->timed_out = w->began = false;
+    w->starts_later = must_start_later(w);
+    w->exited = w->starts_later;
+    w->timed_out = w->began = false;
     w->complaint[0] = '\0';
     w->term_signal = 0;
     w->exit_status = 0;
@@ -204,6 +243,8 @@ void pool_spawn(worker_proc *w)
     w->job = -1;
     w->sent = w->waits = w->paused = false;
     w->stage = STAGE_EXPAND;
+    if (w->starts_later)
+        return;
     uv_pipe_init(&p->loop, &w->in, 0);
     uv_pipe_init(&p->loop, &w->out, 0);
     uv_pipe_init(&p->loop, &w->err, 0);
@@ -240,6 +281,4 @@ void pool_spawn(worker_proc *w)
     uv_read_start((uv_stream_t *)&w->out, give_buffer, pool_read_output);
     uv_read_start((uv_stream_t *)&w->err, give_buffer, pool_read_errors);
     pool_set_deadline(w, p->options.hello_ms);
-    if (p->paused && w->index != p->not_paused)
-        pause_worker(w);
 }

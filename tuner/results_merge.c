@@ -48,7 +48,9 @@ static kw_code next_line(line_reader *r, const char **line, size_t *length, kw_e
     kw_code code = line_reader_next(r, &text, length, err);
     *line = text;
     if (code == KW_OK && *line && ((*line)[0] != '{' || (*line)[*length - 1] != '}'))
-        code = kw_error_set(err, KW_BAD_INPUT, "%s:%d: not a line of results: it must begin with { and end with }",
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "%s:%d: not a line of results: it must begin with { and end with }; if the file was cut "
+                            "off, take a whole copy",
                             line_reader_name(r), line_reader_number(r));
     return code;
 }

@@ -23,7 +23,8 @@ const char *retune_state_name(retune_state s)
 /* ---- shapes that were searched to the end ---- */
 
 /* Whether a shape is done is kept with the gain that was left: asked again, a model that was made anew may see it a
- * little differently, and the same command must find nothing to do. */
+ * little differently, and the same command must find nothing to do. Rows of texts that are no more stay in the store,
+ * so that their number is kept too: more of them tell that a template changed since. */
 static char *done_key(const retune *r, const task_shape *shape)
 {
     rows x;
@@ -37,22 +38,30 @@ static char *done_key(const retune *r, const task_shape *shape)
     return strb_take(&key);
 }
 
-/* The gain that was left; NaN if it was not searched to the end. */
-static double gain_left(const retune *r, const task_shape *shape)
+typedef struct search_end {
+    double gain;      /* that was left; NaN: it was not searched to the end */
+    size_t n_changed; /* then */
+} search_end;
+
+static search_end recall_end(const retune *r, const task_shape *shape)
 {
-    char *key = done_key(r, shape), *text = NULL;
+    char *key = done_key(r, shape), *text = NULL, *rest;
     kw_error ignored;
-    double gain = store_fact(r->s, key, &text, &ignored) == KW_OK && text ? strtod(text, NULL) : (double)NAN;
+    search_end end = {.gain = NAN};
+    if (store_fact(r->s, key, &text, &ignored) == KW_OK && text) {
+        end.gain = strtod(text, &rest);
+        end.n_changed = (size_t)strtoull(rest, NULL, 10);
+    }
     free(text);
     free(key);
-    return gain;
+    return end;
 }
 
-static void keep_gain(const retune *r, const retune_shape *shape)
+static void keep_end(const retune *r, const retune_shape *shape)
 {
-    char *key = done_key(r, &shape->shape), text[32];
+    char *key = done_key(r, &shape->shape), text[64];
     kw_error why;
-    snprintf(text, sizeof text, "%.6f", isfinite(shape->gain) ? shape->gain : 1.0);
+    snprintf(text, sizeof text, "%.6g %zu", isfinite(shape->gain) ? shape->gain : 1.0, shape->n_changed);
     if (store_set_fact(r->s, key, text, &why) != KW_OK)
         log_debug("that the shape is done is not kept: %s", why.message);
     free(key);
@@ -60,33 +69,48 @@ static void keep_gain(const retune *r, const retune_shape *shape)
 
 /* ---- the plan ---- */
 
-static void list_lacks(const arms *a, const context *here, retune_shape *shape)
+static bool has_rows_of(const context *c, const char *template_name)
+{
+    for (size_t i = 0; c && i < c->ledger.n; i++)
+        if (strcmp(c->ledger.entries[i].template_name, template_name) == 0)
+            return true;
+    return false;
+}
+
+/* The templates that neither of them (NULL: nothing) has rows of. */
+static void list_lacks(const arms *a, const context *here, const context *before, retune_shape *shape)
 {
     strb text = STRB_INIT;
     for (size_t i = 0; i < a->n; i++) {
         const char *name = a->items[i].template->name;
-        bool measured = false;
-        for (size_t k = 0; here && k < here->ledger.n && !measured; k++)
-            measured = strcmp(here->ledger.entries[k].template_name, name) == 0;
-        if (!measured)
+        if (!has_rows_of(here, name) && !has_rows_of(before, name))
             strb_printf(&text, "%s%s", text.length ? ", " : "", name);
     }
     snprintf(shape->lacks, sizeof shape->lacks, "%s", text.length ? strb_text(&text) : "");
     strb_clear(&text);
 }
 
+/* Do the times of the driver before count as if they were of this one? */
+static bool before_holds(const retune *r)
+{
+    return r->drivers.before[0] && r->drivers.judged && !r->drivers.stale;
+}
+
 static retune_state state_of(const retune *r, const retune_shape *shape)
 {
-    const double left = gain_left(r, &shape->shape);
+    const search_end end = recall_end(r, &shape->shape);
+    const bool ended = !isnan(end.gain), changed = shape->n_changed > end.n_changed;
+    const bool others = shape->n_changed_before > 0 || shape->lacks[0];
     const uint64_t budget = r->o->tune.budget.configurations;
-    const bool held = shape->n_before > 0 && r->drivers.before[0] && r->drivers.judged && !r->drivers.stale;
+    const bool held = shape->n_before > 0 && before_holds(r);
     /* The gain that a model of few results expects is no reason to stop, unless nothing is left. */
     const size_t known = shape->n_here + (held ? shape->n_before : 0);
-    const bool enough = shape->gain < r->o->threshold && (known >= ENOUGH || shape->gain <= 0);
-    if (held && enough)
+    const double gain = ended ? end.gain : shape->gain;
+    const bool enough = gain < r->o->threshold && (known >= ENOUGH || gain <= 0);
+    if (held && enough && !changed && !others)
         return RETUNE_DONE;
     if (shape->n_here == 0) {
-        if (shape->n_changed > 0)
+        if (shape->n_changed > 0 || (held && others))
             return RETUNE_CHANGED;
         if (shape->n_before == 0)
             return RETUNE_NEW;
@@ -94,11 +118,11 @@ static retune_state state_of(const retune *r, const retune_shape *shape)
             return RETUNE_EARLIER;
         return r->drivers.stale ? RETUNE_STALE : RETUNE_OPEN;
     }
-    if ((shape->n_changed > 0 || shape->lacks[0]) && isnan(left))
+    if (changed || (others && !ended))
         return RETUNE_CHANGED;
     if (budget > 0 && shape->n_here >= budget)
         return RETUNE_DONE;
-    return (isnan(left) ? enough : left < r->o->threshold) ? RETUNE_DONE : RETUNE_OPEN;
+    return enough ? RETUNE_DONE : RETUNE_OPEN;
 }
 
 /* What is known of one shape here, and what is to be expected; measures nothing. */
@@ -123,14 +147,13 @@ static kw_code look(retune *r, retune_shape *shape, kw_error *err)
     arms_follow(&a, &g.hooks);
     shape->n_before = before ? before->ledger.n : 0;
     /* Rows of an earlier driver whose times hold count as if they were of this one; what was timed since replaces. */
-    if (before && r->drivers.judged && !r->drivers.stale) {
-        size_t ignored;
-        guide_tell_known(&g, before, &ignored);
-    }
+    shape->n_changed_before = 0;
+    if (before && before_holds(r))
+        guide_tell_known(&g, before, &shape->n_changed_before);
     shape->n_here = guide_tell_known(&g, here, &shape->n_changed);
     shape->gain = informed_gain(g.x);
     shape->agreement = informed_agreement(g.x);
-    list_lacks(&a, shape->n_here > 0 ? here : before, shape);
+    list_lacks(&a, here, before_holds(r) || shape->n_here == 0 ? before : NULL, shape);
     shape->state = state_of(r, shape);
     guide_clear(&g);
     arms_clear(&a);
@@ -156,7 +179,8 @@ static void note_drivers(retune *r)
     for (size_t i = 0; i < r->n_shapes; i++) {
         const task_shape *shape = &r->shapes[i].shape;
         const context *before = retune_before(r, shape), *here = retune_here(r, shape);
-        const bool replaced = before && here && (here->ledger.n >= before->ledger.n || !isnan(gain_left(r, shape)));
+        const bool replaced =
+            before && here && (here->ledger.n >= before->ledger.n || !isnan(recall_end(r, shape).gain));
         if (before && !replaced && strcmp(before->date, latest) >= 0) {
             latest = before->date;
             snprintf(r->drivers.before, sizeof r->drivers.before, "%s", before->driver);
@@ -174,11 +198,14 @@ static kw_code read_all(retune *r, kw_error *err)
     size_t n_used;
     kw_code code = retune_read(r, r->s, store_path(r->s), &n_used, err);
     for (size_t i = 0; code == KW_OK && i < r->o->n_sources; i++) {
+        const size_t from = r->notes.length;
         code = retune_read(r, r->o->sources[i], r->o->source_names[i], &n_used, err);
         if (code == KW_OK && n_used == 0) {
-            const char *line = strrchr(strb_text(&r->notes), '\n') ? strb_text(&r->notes) : "";
-            code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%s%.*s",
-                                r->o->source_names[i], r->t->name, *line ? ": " : "", (int)strcspn(line, "\n"), line);
+            const char *name = r->o->source_names[i], *why = strb_text(&r->notes) + from; /* "NAME: why\n" */
+            if (*why)
+                why += strlen(name);
+            code = kw_error_set(err, KW_BAD_INPUT, "%s: nothing in it can teach %s of these types and templates%.*s",
+                                name, r->t->name, (int)strcspn(why, "\n"), why);
         }
     }
     return code;
@@ -219,14 +246,8 @@ void retune_close(retune *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->n_contexts; i++) {
-        context *c = &r->contexts[i];
-        free(c->device_key);
-        free(c->driver);
-        free(c->mode);
-        free(c->date);
-        ledger_clear(&c->ledger);
-    }
+    for (size_t i = 0; i < r->n_contexts; i++)
+        context_clear(&r->contexts[i]);
     lessons_free(r->book);
     free(r->contexts);
     free(r->shapes);
@@ -320,7 +341,7 @@ static kw_code tune_one_shape(retune *r, retune_shape *shape, kw_error *err)
     if (code == KW_OK && g.x) {
         shape->gain = informed_gain(g.x);
         shape->agreement = informed_agreement(g.x);
-        keep_gain(r, shape);
+        keep_end(r, shape);
     }
     if (r->o->on_shape && code != KW_INTERRUPTED)
         r->o->on_shape(shape, code == KW_OK ? &result : NULL, code == KW_OK ? NULL : &why, r->o->cookie);

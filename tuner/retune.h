@@ -25,6 +25,7 @@ typedef struct retune_shape {
     retune_state state;
     size_t n_here, n_before; /* configurations measured with this driver; with earlier ones */
     size_t n_changed;        /* rows of this driver whose template expands to another text now, or is gone */
+    size_t n_changed_before; /* the same of the driver before, where its times hold */
     size_t n_lessons;        /* that bear on it */
     double gain;             /* by which the best is expected to improve, 0.01: 1%; infinite where nothing is known */
     double agreement;        /* rank correlation of the lessons with what was measured here; NaN: not known */

@@ -18,6 +18,7 @@ typedef struct context {
     ledger ledger;
     lesson *lesson; /* in the book; NULL: nothing of it can be used */
 } context;
+void context_clear(context *c); /* but for the lesson, which is the book's */
 
 struct retune {
     evaluator *e;

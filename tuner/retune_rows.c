@@ -57,7 +57,7 @@ typedef struct reader {
     retune *r;
     char *scalars; /* the timed ones */
     bool is_store;
-    size_t n_used, n_other_version, n_other_scalars, n_no_shape, n_gone;
+    size_t n_used, n_other_version, n_other_scalars, n_no_shape, n_nameless, n_gone;
     size_t first;   /* contexts of this store begin here */
     char gone[128]; /* a template of theirs that is not here */
 } reader;
@@ -113,7 +113,11 @@ static bool read_row(const measurement *m, void *cookie)
         q->n_no_shape++;
         return true;
     }
-    if (m->template_name && retune_template(q->r, m->template_name) == SIZE_MAX) {
+    if (!m->template_name || !m->config) {
+        q->n_nameless++;
+        return true;
+    }
+    if (retune_template(q->r, m->template_name) == SIZE_MAX) {
         q->n_gone++;
         snprintf(q->gone, sizeof q->gone, "%s", m->template_name);
         return true;
@@ -145,6 +149,8 @@ static void note_unused(retune *r, const reader *q, const char *name)
         strb_printf(&r->notes, "%s: %zu rows have other scalars than %s\n", name, q->n_other_scalars, q->scalars);
     if (q->n_no_shape > 0)
         strb_printf(&r->notes, "%s: %zu rows have shapes that %s does not have\n", name, q->n_no_shape, r->t->name);
+    if (q->n_nameless > 0)
+        strb_printf(&r->notes, "%s: %zu rows do not name their template and configuration\n", name, q->n_nameless);
     if (q->n_gone > 0)
         strb_printf(&r->notes, "%s: %zu rows are of templates that are not here, such as %s\n", name, q->n_gone,
                     q->gone);
@@ -200,7 +206,6 @@ static bool is_of(const retune *r, const context *c, const task_shape *shape)
            strcmp(c->mode, r->mode) == 0 && retune_same_shape(r->t, &c->shape, shape);
 }
 
-/* The latest: what was read again replaces what was read before. */
 const context *retune_here(const retune *r, const task_shape *shape)
 {
     for (size_t i = r->n_contexts; i-- > 0;)
@@ -221,9 +226,32 @@ const context *retune_before(const retune *r, const task_shape *shape)
     return latest;
 }
 
+void context_clear(context *c)
+{
+    free(c->device_key);
+    free(c->driver);
+    free(c->mode);
+    free(c->date);
+    ledger_clear(&c->ledger);
+}
+
+/* What was known of the shape here gives way to what is read again: the same rows do not teach twice. */
+static void forget_here(retune *r, const task_shape *shape)
+{
+    const context *here = retune_here(r, shape);
+    if (!here)
+        return;
+    context *c = &r->contexts[here - r->contexts];
+    lessons_remove(r->book, c->lesson);
+    context_clear(c);
+    r->n_contexts--;
+    memmove(c, c + 1, (size_t)(r->contexts + r->n_contexts - c) * sizeof *c);
+}
+
 kw_code retune_reread(retune *r, const task_shape *shape, kw_error *err)
 {
     rows x;
+    forget_here(r, shape);
     rows_init(&x, r->e, r->t, &r->o->tune.types, shape, r->o->tune.cold);
     const store_query here = rows_query(&x);
     reader q = {.r = r, .scalars = x.scalars, .is_store = true, .first = r->n_contexts};

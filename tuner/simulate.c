@@ -171,21 +171,35 @@ static uint32_t *list_configs(const recorded *r)
     return configs;
 }
 
+/* May be more than any machine has: of each space as many numbers as strategies, runs of all seeds and evaluations. */
+static bool count_values(size_t n, const simulate_options *o, simulation *out)
+{
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        size_t m;
+        out->budgets[i] = o->budgets[i];
+        out->offsets[i] = out->n_values;
+        fits = fits && !__builtin_mul_overflow(out->repeat, o->n_strategies * o->budgets[i], &m) &&
+               !__builtin_add_overflow(out->n_values, m, &out->n_values) &&
+               out->n_values <= SIZE_MAX / sizeof *out->values;
+    }
+    return fits;
+}
+
 static kw_code make_room(size_t n, const simulate_options *o, simulation *out, kw_error *err)
 {
     size_t runs = o->runs > 0 ? o->runs : 1;
     *out = (simulation){.n_spaces = n, .n_strategies = o->n_strategies, .repeat = o->repeat * runs, .runs = runs};
     out->budgets = mem_alloc(n * sizeof *out->budgets);
     out->offsets = mem_alloc(n * sizeof *out->offsets);
-    for (size_t i = 0; i < n; i++) {
-        out->budgets[i] = o->budgets[i];
-        out->offsets[i] = out->n_values;
-        out->n_values += o->n_strategies * out->repeat * o->budgets[i];
-    }
-    out->values = parallel_alloc(out->n_values * sizeof *out->values);
+    const bool fits = count_values(n, o, out);
+    out->values = fits ? parallel_alloc(out->n_values * sizeof *out->values) : NULL;
     if (out->values)
         return KW_OK;
-    kw_error_set(err, KW_ENVIRONMENT, "no memory for %zu results; give fewer seeds or evaluations", out->n_values);
+    kw_error_set(err, KW_ENVIRONMENT,
+                 "no memory for the results of %zu runs of each strategy; give fewer seeds or evaluations",
+                 out->repeat);
+    out->n_values = 0;
     simulation_clear(out);
     return KW_ENVIRONMENT;
 }

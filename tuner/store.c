@@ -307,16 +307,26 @@ static kw_code make_readable(store *s, bool read_only, kw_error *err)
     return code;
 }
 
+const char *store_name(const char *path)
+{
+    if (!path)
+        path = getenv("KERNWRIGHT_STORE");
+    return path && *path ? path : "kernwright.db";
+}
+
+bool store_is_there(const char *path)
+{
+    path = store_name(path);
+    return strncmp(path, "file:", 5) == 0 || access(path, F_OK) == 0;
+}
+
 kw_code store_open(const char *path, bool read_only, store **out, kw_error *err)
 {
     *out = NULL;
-    if (!path)
-        path = getenv("KERNWRIGHT_STORE");
-    if (!path || !*path)
-        path = "kernwright.db";
+    path = store_name(path);
     if (fs_is_folder(path))
         return kw_error_set(err, KW_BAD_INPUT, "store %s is a folder: name a file", path);
-    if (read_only && strncmp(path, "file:", 5) != 0 && access(path, F_OK) != 0)
+    if (read_only && !store_is_there(path))
         return kw_error_set(err, KW_BAD_INPUT, "no store at %s: run `kernwright tune` first, or name one with --store",
                             path);
     store *s = mem_calloc(1, sizeof *s);

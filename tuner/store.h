@@ -24,6 +24,8 @@ typedef struct store store;
  * $KERNWRIGHT_STORE, else "kernwright.db"; ":memory:" and SQLite's "file:" names work too. read_only: a store that is
  * absent or empty is KW_BAD_INPUT; nothing is written, not even beside the file where that is impossible. */
 kw_code store_open(const char *path, bool read_only, store **out, kw_error *err);
+const char *store_name(const char *path); /* what it opens */
+bool store_is_there(const char *path);    /* is there something to read? Of "file:" names it is left to SQLite */
 void store_close(store *s);
 const char *store_path(const store *s);
 
@@ -68,7 +70,7 @@ typedef struct measurement {
     /* provenance */
     char *device_name, *driver, *host, *run, *date, *tool_version;
     char *contributor; /* who vouches for it; NULL: not said */
-    char *extra; /* unknown fields of imported lines, as JSON; NULL if none */
+    char *extra;       /* unknown fields of imported lines, as JSON; NULL if none */
 } measurement;
 void measurement_clear(measurement *m);
 void measurement_drop_weight(measurement *m); /* samples and detail, not the summary of times */

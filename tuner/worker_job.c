@@ -274,6 +274,8 @@ static bool verify(run *r)
 
 static bool time_last(run *r)
 {
+    if (r->job->mode == JOB_TIME)
+        run_take_turn(r, STAGE_VERIFY); /* its inputs are drawn on the device */
     r->record->time_start_ms = run_ms(r);
     run_announce(r, STAGE_TIME);
     bool good = run_time(r, &r->job->cases[r->job->n_cases - 1]);

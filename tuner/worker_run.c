@@ -5,7 +5,9 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
+#define LEAST_FREE_BYTES ((uint64_t)1 << 20)
 #define KEEP_ALIVE_NS 200000000 /* between two announcements of the same stage */
 
 double run_ms(const run *r)
@@ -78,10 +80,27 @@ bool run_fatal(run *r, const kw_error *err)
     return false;
 }
 
+/* PoCL ends its process where it cannot write to its cache: every candidate would meet the same. */
+static bool ended_of_full_disk(const run *r, kw_error *err)
+{
+    const char *folder = getenv("POCL_CACHE_DIR");
+    struct statvfs disk;
+    if (r->stage != STAGE_COMPILE || !device_describe(r->device)->builds_at_launch || !folder ||
+        statvfs(folder, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= LEAST_FREE_BYTES)
+        return false;
+    kw_error_set(
+        err, KW_ENVIRONMENT,
+        "the disk that %s is on is full, and the driver ended when it was to compile: free some space, or name "
+        "another folder in POCL_CACHE_DIR",
+        folder);
+    return true;
+}
+
 /* A lost device is what a segmentation fault is on a CPU: an illegal access, a watchdog, a reset. */
 bool run_device_failed(run *r, const kw_error *err, const char *what)
 {
     outcome o = OUTCOME_LAUNCH_ERROR;
+    kw_error full;
     switch (device_last_fault(r->device)) {
     case DEVICE_FAULT_BUILD:
         o = OUTCOME_COMPILE_ERROR;
@@ -90,6 +109,8 @@ bool run_device_failed(run *r, const kw_error *err, const char *what)
         o = OUTCOME_DOES_NOT_FIT;
         break;
     case DEVICE_FAULT_LOST:
+        if (ended_of_full_disk(r, &full))
+            return run_fatal(r, &full);
         r->end = JOB_LOST;
         o = OUTCOME_CRASH;
         break;
