@@ -76,6 +76,23 @@ bool fs_is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool fs_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+kw_code fs_check_plain(const char *path, kw_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return KW_OK;
+    return kw_error_set(err, KW_ENVIRONMENT, "%s: %s lies where a file is expected; take it away", path,
+                        S_ISLNK(st.st_mode)   ? "a link"
+                        : S_ISDIR(st.st_mode) ? "a folder"
+                                              : "a pipe or a device");
+}
+
 kw_code fs_make_folders(const char *path, kw_error *err)
 {
     char *partial = mem_strdup(path);

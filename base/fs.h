@@ -18,6 +18,10 @@ kw_code fs_write(const char *path, const char *data, size_t length, kw_error *er
 
 bool fs_is_file(const char *path);
 bool fs_is_folder(const char *path);
+bool fs_same_file(const char *a, const char *b); /* both are there, and are one file or folder by two names */
+/* KW_ENVIRONMENT when something other than a file lies at `path` (a link, a folder, a pipe): where others may write too,
+ * such a thing is not followed, waited for, or written through. Nothing there is fine. */
+kw_code fs_check_plain(const char *path, kw_error *err);
 kw_code fs_make_folders(const char *path, kw_error *err);
 
 /* Names of the entries of a folder that end in `suffix` (NULL: all), sorted by bytes, without "." and "..".
@@ -25,10 +29,10 @@ kw_code fs_make_folders(const char *path, kw_error *err);
 kw_code fs_list(const char *folder, const char *suffix, char ***names, size_t *n, kw_error *err);
 
 /* Path arithmetic; results are allocated, the caller frees. */
-char *fs_join(const char *folder, const char *name);   /* an absolute `name` is returned as it is */
-char *fs_folder_of(const char *path);                  /* "." when there is no slash */
-const char *fs_base_name(const char *path);            /* borrowed from `path` */
-char *fs_self_path(void);                              /* this executable; NULL if unknown */
+char *fs_join(const char *folder, const char *name); /* an absolute `name` is returned as it is */
+char *fs_folder_of(const char *path);                /* "." when there is no slash */
+const char *fs_base_name(const char *path);          /* borrowed from `path` */
+char *fs_self_path(void);                            /* this executable; NULL if unknown */
 
 /* Where the installed or checked-out data lies. `what` is "templates" or "tasks". Looks, in this order, at
  * $KERNWRIGHT_DATA/WHAT, WHAT beside the executable's parent folders (build tree, bundle), and

@@ -184,8 +184,11 @@ static void read_options(int argc, char **argv, settings *s)
             s->build_ms = atol(argv[i + 1]);
         else if (strcmp(argv[i], "--configs") == 0)
             s->configs = atol(argv[i + 1]);
+        else
+            s->n = 0; /* no such option */
     }
-    if (!(s->reply_s > 0) || s->in_flight < 1 || s->n < 3 * s->in_flight || s->n > 5000 || s->configs < 1) {
+    if (argc % 2 == 0 || !(s->reply_s > 0) || s->in_flight < 1 || s->n < 3 * s->in_flight || s->n > 5000 ||
+        s->configs < 1) {
         fprintf(stderr, "evolve_rate: --reply SECONDS --in-flight N --n CANDIDATES (three per flight or more) "
                         "--sleep-us N --build-ms N --configs N\n");
         exit(2);

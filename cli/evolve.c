@@ -26,11 +26,21 @@ static void on_progress(const evolve_progress *p, void *cookie)
 {
     (void)cookie;
     const elite *best = archive_best(p->archive);
-    const llm_usage *u = &p->totals.usage;
-    const int64_t tokens = (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
+    const int64_t tokens = llm_tokens_used(&p->totals.usage);
     log_live("%llu of %llu asked, %zu out, %zu waiting, %zu cells, best %.3f, %lld tokens  %s",
              (unsigned long long)p->asked, (unsigned long long)p->budget, p->in_flight, p->waiting,
              archive_occupied(p->archive), best ? best->best.fitness : 0.0, (long long)tokens, p->last);
+}
+
+static void print_spent(const llm_totals *t)
+{
+    if (llm_tokens_used(&t->usage) == 0)
+        return;
+    printf("spent: %lld tokens%s in %lld replies", (long long)llm_tokens_used(&t->usage),
+           t->usage.estimated ? " (partly estimated)" : "", (long long)t->replies);
+    if (t->unpriced == 0)
+        printf(", %.4g in money", t->cost);
+    putchar('\n');
 }
 
 static void print_text(const evolve_result *r)
@@ -45,6 +55,7 @@ static void print_text(const evolve_result *r)
            (unsigned long long)r->unchanged, (unsigned long long)r->duplicate);
     printf("targets: %llu asked for, %llu reached, %llu came nearer\n", (unsigned long long)r->steering.asked,
            (unsigned long long)r->steering.hit, (unsigned long long)r->steering.nearer);
+    print_spent(&r->totals);
     printf("ended: %s\n", r->why ? r->why : "");
     if (r->archive) {
         archive_print(r->archive, &map);
@@ -74,6 +85,10 @@ static void print_json(const evolve_result *r)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
     json_set_int(j, "waiting", (int64_t)r->waiting);
+    json_set_int(j, "tokens", llm_tokens_used(&r->totals.usage));
+    json_set_bool(j, "tokens_estimated", r->totals.usage.estimated);
+    if (r->totals.replies > 0 && r->totals.unpriced == 0)
+        json_set_number(j, "cost", r->totals.cost);
     json_set_string(j, "why", r->why);
     json_set_number(j, "base_fitness", r->base_fitness);
     if (r->best_text) {

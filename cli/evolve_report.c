@@ -43,10 +43,13 @@ static void print_table(const recorded_run *runs, size_t n)
         add_row(t, "all", runs, n);
     table_print(t, stdout);
     table_free(t);
-    printf("\nof all candidates asked for; in brackets 95%% intervals. At once: without a repair. Target hit: of the "
-           "right "
-           "ones, the best configuration lies where it was sent;\nof moves: where that was another cell than the "
-           "parent's; touched: any configuration lies there. Base and best: fitness.\n");
+    recorded_summary all = recorded_summary_of(runs, n);
+    printf("\n%llu of %llu candidates were texts that had been tried before: these count as none.\n",
+           (unsigned long long)all.duplicates, (unsigned long long)all.attempts);
+    puts("Shares are of all candidates asked for; in brackets 95% intervals. At once: without a repair. Target hit: of "
+         "the\n"
+         "right ones, the best configuration lies where it was sent; of moves: where that was another cell than the\n"
+         "parent's; touched: any configuration lies there. Base and best: fitness.");
 }
 
 static json *share_json(const recorded_share *s)

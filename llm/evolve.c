@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "llm/evolve_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,10 @@ kw_code evolve_pump(evolution *e, int64_t timeout_ms)
     llm_reply r;
     kw_code code = e->o->leave_when_waiting ? KW_OK : fill(e);
     while (code == KW_OK && llm_poll(e->o->session, timeout_ms, &r)) {
-        code = evolve_take(e, &r);
+        /* A reply that is not kept is none: the run could not go on from its journal. */
+        code = llm_session_trouble(e->o->session, e->err);
+        if (code == KW_OK)
+            code = evolve_take(e, &r);
         llm_reply_clear(&r);
         timeout_ms = 0;
         if (code == KW_OK && !e->o->leave_when_waiting)
@@ -131,7 +135,9 @@ static kw_code follow_reply(evolution *e, const char *key)
     kw_error why = {0};
     if (recorded)
         llm_status_from_name(recorded, &status);
-    kw_code code = exchange_read_reply(e->o->folder, key, &r, &why);
+    kw_code code = e->o->recorded_only ? KW_OK : exchange_check_reply(e->o->folder, key, &why);
+    if (code == KW_OK)
+        code = exchange_read_reply(e->o->folder, key, &r, &why);
     if (code != KW_OK && status <= LLM_CUT) {
         if (e->err)
             *e->err = why;
@@ -139,9 +145,13 @@ static kw_code follow_reply(evolution *e, const char *key)
     }
     if (code != KW_OK) {
         memset(&r, 0, sizeof r);
+        r.usage = llm_usage_unknown();
+        r.cost = NAN;
         (void)snprintf(r.key, sizeof r.key, "%s", key);
     }
     r.status = status;
+    if (e->o->session)
+        llm_session_spent(e->o->session, &r);
     free(r.detail);
     r.detail = detail ? mem_strdup(detail) : NULL;
     code = evolve_take(e, &r);
@@ -153,8 +163,11 @@ static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
     const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
-    if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0)
+    if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0) {
+        e->ended = true;
         return journal_pass(e->o->journal, e->err);
+    }
+    e->ended = false;
     if (key && strcmp(event, "ask") == 0)
         return strncmp(key, "meta-", 5) == 0 ? evolve_ask_meta(e) : evolve_ask(e);
     if (key && strcmp(event, "reply") == 0)
@@ -178,8 +191,8 @@ static kw_code ask_again(evolution *e)
         if (a->state == ATTEMPT_ASKED)
             code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
     }
-    if (code == KW_OK && e->meta_parent >= 0 && evolve_submit(e, e->meta_key, "meta", e->meta_prompt) == KW_FAILED)
-        e->meta_parent = -1;
+    if (code == KW_OK && e->meta_parent >= 0)
+        code = evolve_submit_meta(e);
     return code == KW_FAILED && e->closed ? KW_OK : code;
 }
 
@@ -236,7 +249,7 @@ static kw_code live(evolution *e)
         else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
             return KW_OK;
         else if (e->o->leave_when_waiting && waiting_for(e) > 0 && e->n_answered == answered)
-            return leave(e, waiting_for(e));
+            return is_good_enough(e) ? KW_OK : leave(e, waiting_for(e));
         if (code != KW_OK)
             return code;
         report(e);
@@ -261,7 +274,7 @@ static kw_code emit_run(evolution *e)
     return evolve_emit(e, first);
 }
 
-static void fill_result(evolution *e)
+static void fill_result(evolution *e, kw_code code)
 {
     evolve_result *r = e->result;
     const elite *best = archive_best(e->archive);
@@ -277,9 +290,14 @@ static void fill_result(evolution *e)
     }
     r->archive = e->archive;
     strb why = STRB_INIT;
+    const char *where = e->o->asked_in ? e->o->asked_in : e->o->folder;
     if (r->waiting > 0)
-        strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, e->o->folder ? e->o->folder : "no folder");
-    r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : "the budget of candidates is used");
+        strb_printf(&why, "%zu prompts wait for replies in %s", r->waiting, where ? where : "no folder");
+    const bool stops = e->o->recorded_only && (!e->ended || waiting_for(e) > 0);
+    const char *usual = code == KW_INTERRUPTED ? "interrupted"
+                        : stops                ? "the record ends before its run does"
+                                               : "the budget of candidates is used";
+    r->why = r->waiting > 0 ? strb_take(&why) : mem_strdup(e->why ? e->why : usual);
     free(e->why);
     e->why = NULL;
 }
@@ -323,7 +341,7 @@ kw_code evolve_run(const evolve_options *o, evolve_result *out, kw_error *err)
         json_set_string(j, "why", e.why ? e.why : "the budget of candidates is used");
         code = evolve_emit(&e, j);
     }
-    fill_result(&e);
+    fill_result(&e, code);
     clear(&e);
     return code;
 }

@@ -33,7 +33,8 @@ typedef struct evolve_options {
     const char *const *seeds; /* texts of templates to begin with, in order; the plain one first */
     size_t n_seeds;
     llm_session *session;
-    const char *folder; /* of the exchanges and candidates; NULL: none is kept */
+    const char *folder;   /* of the exchanges and candidates; NULL: none is kept */
+    const char *asked_in; /* folder whose replies are waited for, for messages; NULL: `folder` */
     journal *journal;
     bool recorded_only; /* follow the journal to its end and stop: no device, no model */
     const trial_ops *trial;

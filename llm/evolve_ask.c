@@ -34,6 +34,29 @@ kw_code evolve_submit(evolution *e, const char *key, const char *kind, const cha
     return code;
 }
 
+static kw_code emit_ask(evolution *e, const attempt *a, const char *kind)
+{
+    json *j = evolve_event("ask", a->key);
+    json_set_string(j, "kind", kind);
+    if (*a->parent_hash)
+        json_set_string(j, "parent", a->parent_hash);
+    json_set_int(j, "target", a->choice.target_cell);
+    json_set_string(j, "move", a->choice.move);
+    json_set_int(j, "meta", a->meta);
+    return evolve_emit(e, j);
+}
+
+/* First the event, then the question: a run that is killed between the two asks it again. */
+static kw_code ask(evolution *e, attempt *a, const char *event, const char *kind)
+{
+    a->state = ATTEMPT_ASKED;
+    kw_code code = emit_ask(e, a, event);
+    if (code != KW_OK)
+        return code;
+    code = evolve_submit(e, a->key, kind, a->prompt);
+    return code == KW_FAILED ? evolve_finish(e, a, "not_asked", NULL, e->why) : code;
+}
+
 static attempt *new_attempt(evolution *e)
 {
     e->attempts = mem_grow(e->attempts, &e->attempts_capacity, e->n_attempts + 1, sizeof *e->attempts);
@@ -71,18 +94,6 @@ static prompt_context context_of(const evolution *e, const attempt *a)
     c.best = shown(e, best ? behaviour_cell(&best->best.where) : -1);
     c.sections = meta_sections(e->meta, a->meta);
     return c;
-}
-
-static kw_code emit_ask(evolution *e, const attempt *a, const char *kind)
-{
-    json *j = evolve_event("ask", a->key);
-    json_set_string(j, "kind", kind);
-    if (*a->parent_hash)
-        json_set_string(j, "parent", a->parent_hash);
-    json_set_int(j, "target", a->choice.target_cell);
-    json_set_string(j, "move", a->choice.move);
-    json_set_int(j, "meta", a->meta);
-    return evolve_emit(e, j);
 }
 
 static kw_code make_child(evolution *e, attempt *a, const candidate_kept *parent)
@@ -136,12 +147,7 @@ kw_code evolve_ask(evolution *e)
         return make_child(e, a, parent);
 
     a->prompt = text_to_generate(e, a);
-    a->state = ATTEMPT_ASKED;
-    /* First the event, then the question: a run that is killed between the two asks it again. */
-    kw_code code = emit_ask(e, a, "generate");
-    if (code == KW_OK && evolve_submit(e, a->key, "generate", a->prompt) == KW_FAILED && e->closed)
-        return evolve_finish(e, a, "not_asked", NULL, e->why);
-    return code;
+    return ask(e, a, "generate", "generate");
 }
 
 static char *text_for_repair(const evolution *e, const attempt *a)
@@ -162,11 +168,7 @@ kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char
     (void)snprintf(a->key, sizeof a->key, "generate-%06llu-r%d", (unsigned long long)a->ordinal, a->repairs);
     free(a->prompt);
     a->prompt = text_for_repair(e, a);
-    a->state = ATTEMPT_ASKED;
-    kw_code code = emit_ask(e, a, "repair");
-    if (code == KW_OK && evolve_submit(e, a->key, "repair", a->prompt) == KW_FAILED && e->closed)
-        return evolve_finish(e, a, "not_asked", NULL, e->why);
-    return code;
+    return ask(e, a, "repair", "repair");
 }
 
 kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked)
@@ -191,9 +193,16 @@ kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked)
     free(a->prompt);
     a->prompt = shorter;
     *asked = true;
-    kw_code code = emit_ask(e, a, "shorter");
-    if (code == KW_OK && evolve_submit(e, a->key, repair ? "repair" : "generate", a->prompt) == KW_FAILED && e->closed)
-        return evolve_finish(e, a, "not_asked", NULL, e->why);
+    return ask(e, a, "shorter", repair ? "repair" : "generate");
+}
+
+kw_code evolve_submit_meta(evolution *e)
+{
+    kw_code code = evolve_submit(e, e->meta_key, "meta", e->meta_prompt);
+    if (code == KW_FAILED) { /* the sections stay as they are */
+        e->meta_parent = -1;
+        return KW_OK;
+    }
     return code;
 }
 
@@ -208,7 +217,5 @@ kw_code evolve_ask_meta(evolution *e)
     json_set_string(j, "kind", "meta");
     json_set_int(j, "meta", e->meta_parent);
     kw_code code = evolve_emit(e, j);
-    if (code == KW_OK && evolve_submit(e, e->meta_key, "meta", e->meta_prompt) == KW_FAILED)
-        e->meta_parent = -1;
-    return code;
+    return code == KW_OK ? evolve_submit_meta(e) : code;
 }

@@ -8,7 +8,7 @@
 
 /* A template that was tried, once for each text. */
 typedef struct candidate_kept {
-    char hash[HASH_HEX_SIZE];
+    char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
     char *text;
     trial_result result;
 } candidate_kept;
@@ -29,10 +29,11 @@ typedef struct attempt {
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
-    int shrinks;  /* how often the prompt was too long for the server */
-    char *prompt; /* while ASKED: sent again by a run that goes on */
+    int shrinks;                        /* how often the prompt was too long for the server */
+    char *prompt;                       /* while ASKED: sent again by a run that goes on */
     char *repair_text, *repair_problem; /* while a repair is asked for: what its prompt was made of */
-    char *text;   /* while READY */
+    char *text;                         /* while READY */
+    char essence[HASH_HEX_SIZE];        /* of it */
 } attempt;
 
 typedef struct evolution {
@@ -47,10 +48,11 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    size_t n_answered; /* replies taken in this process */
+    size_t n_answered;   /* replies taken in this process */
     size_t prompt_bytes; /* a prompt longer than this was too long for a server; 0: none was */
-    bool following;    /* what is asked now was asked before: evolve.c asks again what has no answer */
-    bool closed;       /* no more questions: budget or session */
+    bool following;      /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool ended;          /* the last event followed was an end of the run, or of a batch */
+    bool closed;         /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;
@@ -69,11 +71,13 @@ kw_code evolve_pump(evolution *e, int64_t timeout_ms);
 /* evolve_ask.c: questions. */
 kw_code evolve_ask(evolution *e); /* the next attempt: a question to a model, or an operator's child */
 kw_code evolve_ask_repair(evolution *e, attempt *a, const char *text, const char *problem);
-kw_code evolve_ask_meta(evolution *e); /* for better sections */
+kw_code evolve_ask_meta(evolution *e);    /* for better sections */
+kw_code evolve_submit_meta(evolution *e); /* the question of the last evolve_ask_meta, given to the session */
 /* The attempt's question once more, shorter: the server said that it is too long. *asked false: it gets no shorter, or
  * was tried often enough. */
 kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked);
-/* Gives a question to the session; nothing while a journal is followed. A session that takes no more closes the run. */
+/* Gives a question to the session; nothing while a journal is followed. KW_FAILED: the session takes no more, the run is
+ * closed (no error of the run). KW_ENVIRONMENT: it cannot be written; nobody will answer it. */
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
 
 /* evolve_take.c: what comes back. */
@@ -81,6 +85,8 @@ kw_code evolve_take(evolution *e, const llm_reply *r);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);
 void evolve_forget_texts(attempt *a);
+/* Hash of what makes a text another one: a candidate is tried once. */
+void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE]);
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
 
 /* evolve_try.c: trials. */

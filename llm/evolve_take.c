@@ -1,9 +1,10 @@
 /* What comes back from a model. */
 #include "llm/evolve_internal.h"
 
-#include "base/fs.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,8 @@ static void keep_file(const evolution *e, const attempt *a, const char *text)
     if (!e->o->folder || journal_following(e->o->journal))
         return;
     kw_error err = {0};
-    strb name = STRB_INIT;
-    strb_printf(&name, "%s.template.cl", a->key);
-    char *path = fs_join(e->o->folder, strb_text(&name));
-    if (fs_write(path, text, strlen(text), &err) != KW_OK)
+    if (exchange_write_candidate(e->o->folder, a->key, text, &err) != KW_OK)
         log_warn("%s", err.message);
-    free(path);
-    strb_clear(&name);
 }
 
 static kw_code take_meta(evolution *e, const llm_reply *r)
@@ -70,8 +66,8 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
     reply_result read;
     kw_code code;
     reply_read(r->text, strlen(r->text), &c, &read);
-    if (read.repairs.length > 0)
-        log_info("%s: %s", a->key, strb_text(&read.repairs));
+    if (read.repairs.length > 0) /* lines */
+        log_info("%s: %.*s", a->key, (int)read.repairs.length - 1, strb_text(&read.repairs));
     if (read.text) {
         char *text = read.text;
         read.text = NULL;
@@ -120,11 +116,26 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     return read_text(e, a, r);
 }
 
-/* Does another attempt with this text wait for the device? */
-static bool is_waiting(const evolution *e, const char *text)
+void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE])
 {
+    strb essence = STRB_INIT;
+    if (e->o->steering == 1 || e->o->steering == 2) /* these went by the text itself */
+        strb_add(&essence, text);
+    else
+        reply_essence(text, &essence);
+    hash_hex(strb_text(&essence), essence.length, out);
+    strb_clear(&essence);
+}
+
+/* Was such a text tried, or does another attempt with it wait for the device? */
+static bool is_known(const evolution *e, const char *essence)
+{
+    for (size_t i = 0; i < e->n_kept; i++) {
+        if (strcmp(e->kept[i].essence, essence) == 0)
+            return true;
+    }
     for (size_t i = 0; i < e->n_attempts; i++) {
-        if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].text, text) == 0)
+        if (e->attempts[i].state == ATTEMPT_READY && strcmp(e->attempts[i].essence, essence) == 0)
             return true;
     }
     return false;
@@ -132,10 +143,9 @@ static bool is_waiting(const evolution *e, const char *text)
 
 kw_code evolve_ready(evolution *e, attempt *a, char *text)
 {
-    char hash[HASH_HEX_SIZE];
-    hash_hex(text, strlen(text), hash);
     keep_file(e, a, text);
-    if (evolve_find(e, hash) || is_waiting(e, text)) {
+    evolve_essence(e, text, a->essence);
+    if (is_known(e, a->essence)) {
         free(text);
         return evolve_finish(e, a, "duplicate", NULL, "this text was tried before");
     }

@@ -13,6 +13,7 @@
 
 static const uint64_t USUAL_BUDGET = 24;
 static const size_t USUAL_IN_FLIGHT = 4;
+static const uint64_t MOST_RECORDED = 999999; /* six digits in a key */
 static const int64_t USUAL_PROMPT = 24000, USUAL_REPLY = 8000;
 
 /* What is open, closed again by `finish` in whatever state it is. */
@@ -54,7 +55,8 @@ static void finish(opened *p)
 static char *text_of_file(const char *path)
 {
     strb text = STRB_INIT;
-    char *copy = path && fs_read(path, 0, &text, NULL) == KW_OK ? mem_strdup(strb_text(&text)) : NULL;
+    char *copy =
+        path && fs_is_file(path) && fs_read(path, 0, &text, NULL) == KW_OK ? mem_strdup(strb_text(&text)) : NULL;
     strb_clear(&text);
     return copy;
 }
@@ -106,21 +108,35 @@ static kw_code keep_seeds(const opened *p, kw_error *err)
 {
     kw_code code = p->folder ? fs_make_folders(p->folder, err) : KW_OK;
     for (size_t i = 0; i < p->n_seeds && p->folder && code == KW_OK; i++) {
-        char name[64];
-        (void)snprintf(name, sizeof name, "seed-%06zu.template.cl", i + 1);
-        char *path = fs_join(p->folder, name);
-        code = fs_write(path, p->seeds[i], strlen(p->seeds[i]), err);
-        free(path);
+        char key[EXCHANGE_KEY_SIZE];
+        (void)snprintf(key, sizeof key, "seed-%06zu", i + 1);
+        code = exchange_write_candidate(p->folder, key, p->seeds[i], err);
     }
     return code;
+}
+
+/* Templates that were given now, to a run that began without them. */
+static void warn_of_late_seeds(const opened *p)
+{
+    for (size_t i = 0; i < p->o->n_seeds && !p->o->recorded; i++) {
+        char *text = text_of_file(p->o->seeds[i]->path);
+        bool known = !text;
+        for (size_t k = 0; k < p->n_seeds && !known; k++)
+            known = strcmp(text, p->seeds[k]) == 0;
+        if (!known)
+            log_warn("%s: the run in %s began without it, and goes on without it", p->o->seeds[i]->path, p->folder);
+        free(text);
+    }
 }
 
 static void find_seeds(opened *p)
 {
     if (p->folder)
         recorded_seeds(p);
-    if (p->n_seeds > 0)
+    if (p->n_seeds > 0) {
+        warn_of_late_seeds(p);
         return;
+    }
     add_seed(p, text_of_file(p->o->fallback->path));
     for (size_t i = 0; i < p->o->n_seeds; i++) {
         if (strcmp(p->o->seeds[i]->path, p->o->fallback->path) != 0 && !p->o->seeds[i]->is_sidecar)
@@ -165,6 +181,43 @@ static void describe_run(opened *p)
     p->run_info = strb_take(&text);
     json_free(j);
     strb_clear(&types);
+}
+
+/* The first member of `a` that `b` has not, or has otherwise; NULL. */
+static const char *member_that_differs(const json *a, const json *b)
+{
+    for (const json *m = json_first(a); m; m = json_next(m)) {
+        if (!json_equal(m, json_get(b, json_key(m))))
+            return json_key(m);
+    }
+    return NULL;
+}
+
+/* A run goes on as it began. */
+static kw_code check_same_run(const opened *p, kw_error *err)
+{
+    const json *first = journal_next(p->journal), *then = json_get(first, "info");
+    json *now = json_parse(p->run_info, strlen(p->run_info), NULL, 1, 1, NULL);
+    const char *name = then && now ? member_that_differs(then, now) : NULL;
+    if (then && now && !name)
+        name = member_that_differs(now, then);
+    kw_code code = KW_OK;
+    if (name) {
+        strb a = STRB_INIT, b = STRB_INIT;
+        if (json_get(then, name))
+            json_print(json_get(then, name), &a);
+        if (json_get(now, name))
+            json_print(json_get(now, name), &b);
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "%s: the run there began with other options: \"%s\" was %.200s, now %.200s; give the same "
+                            "again, or another folder",
+                            p->folder, name, a.length ? strb_text(&a) : "not there",
+                            b.length ? strb_text(&b) : "not there");
+        strb_clear(&a);
+        strb_clear(&b);
+    }
+    json_free(now);
+    return code;
 }
 
 /* What a recorded run depended on stands in its first line: this one is made the same. */
@@ -249,20 +302,21 @@ static kw_code open_session(opened *p, kw_error *err)
     return llm_session_open(&s, &p->session, err);
 }
 
-/* As many as there are first replies in a record. */
+/* Up to the last that was answered: a reply that is missing in between takes no other with it. */
 static uint64_t recorded_attempts(const char *folder)
 {
     char **names;
     size_t n;
-    uint64_t count = 0;
+    uint64_t last = 0;
     if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        count += strncmp(names[i], "generate-", 9) == 0 && !strstr(names[i], "-r") && !strstr(names[i], "-s");
+        uint64_t ordinal = strncmp(names[i], "generate-", 9) == 0 ? strtoull(names[i] + 9, NULL, 10) : 0;
+        last = ordinal > last && ordinal <= MOST_RECORDED ? ordinal : last;
         free(names[i]);
     }
     free(names);
-    return count;
+    return last;
 }
 
 static bool is_interrupted(void *cookie)
@@ -300,6 +354,7 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .n_seeds = p->n_seeds,
                               .session = p->session,
                               .folder = p->folder,
+                              .asked_in = o->leave_when_waiting ? o->llm + strlen("folder:") : NULL,
                               .journal = p->journal,
                               .recorded_only = o->recorded,
                               .trial = &trial_live_ops,
@@ -356,7 +411,9 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
         find_seeds(&p);
         if (!o.recorded)
             describe_run(&p);
-        code = o.recorded ? KW_OK : keep_seeds(&p, err);
+        code = o.recorded ? KW_OK : check_same_run(&p, err);
+        if (code == KW_OK && !o.recorded)
+            code = keep_seeds(&p, err);
     }
     if (code == KW_OK) {
         prepare_run(&p, &o);

@@ -28,13 +28,17 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
         code = trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, e->err);
         if (code == KW_OK && strcmp(out->template_hash, hash) != 0) {
             trial_result_clear(out);
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the text of %s is another one",
+            return kw_error_set(e->err, KW_FAILED,
+                                "journal, line %zu: %s is not the text that was tried: its reply was changed since; "
+                                "put it back, or begin in another folder",
                                 journal_line(e->o->journal), key);
         }
         if (code == KW_OK && e->o->trial->note)
             e->o->trial->note(e->o->trial_state, text, out);
         return code == KW_OK ? journal_pass(e->o->journal, e->err) : code;
     }
+    if (e->o->recorded_only)
+        return journal_pass(e->o->journal, e->err); /* it was cut: there is no device to go on with */
     code = e->o->trial->run(e->o->trial_state, text, key, pump, e, out, e->err);
     if (code != KW_OK)
         return code;
@@ -63,6 +67,8 @@ static kw_code get_retime(evolution *e, const offer *held, const offer *now, dou
         *b = json_kind_of(y) == JSON_NUMBER ? json_number(y) : NAN;
         return journal_pass(e->o->journal, e->err);
     }
+    if (e->o->recorded_only)
+        return journal_pass(e->o->journal, e->err);
     kw_code code = e->o->trial->retime(e->o->trial_state, held, now, a, b, e->err);
     if (code != KW_OK)
         return code;
@@ -126,6 +132,7 @@ static candidate_kept *keep(evolution *e, const char *text, const trial_result *
     candidate_kept *k = &e->kept[e->n_kept++];
     memset(k, 0, sizeof *k);
     hash_hex(text, strlen(text), k->hash);
+    evolve_essence(e, text, k->essence);
     k->text = mem_strdup(text);
     k->result = *r;
     return k;

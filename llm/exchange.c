@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A reply is text that a person could have typed; more than this is an accident or an attack. */
 #define MAX_REPLY_BYTES ((size_t)16 << 20)
@@ -60,8 +61,20 @@ static char *path_of(const char *folder, const char *key, const char *suffix)
 static kw_code write_file(const char *folder, const char *key, const char *suffix, const strb *text, kw_error *err)
 {
     char *path = path_of(folder, key, suffix);
-    kw_code code = fs_write(path, strb_text(text), text->length, err);
+    /* Whoever answers writes in the folder too. */
+    kw_code code = fs_check_plain(path, err);
+    if (code == KW_OK)
+        code = fs_write(path, strb_text(text), text->length, err);
     free(path);
+    return code;
+}
+
+kw_code exchange_write_candidate(const char *folder, const char *key, const char *text, kw_error *err)
+{
+    strb copy = STRB_INIT;
+    strb_add(&copy, text);
+    kw_code code = write_file(folder, key, "template.cl", &copy, err);
+    strb_clear(&copy);
     return code;
 }
 
@@ -213,6 +226,14 @@ static kw_code read_meta(const char *path, llm_reply *out, kw_error *err)
     return code;
 }
 
+kw_code exchange_check_reply(const char *folder, const char *key, kw_error *err)
+{
+    char *reply = path_of(folder, key, "reply.md");
+    kw_code code = fs_check_plain(reply, err);
+    free(reply);
+    return code;
+}
+
 kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out, kw_error *err)
 {
     strb raw = STRB_INIT, text = STRB_INIT;
@@ -222,7 +243,10 @@ kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out,
     out->usage = llm_usage_unknown();
     out->cost = NAN;
     out->tries = 1;
-    kw_code code = fs_read(reply, MAX_REPLY_BYTES, &raw, err);
+    struct stat st;
+    kw_code code = stat(reply, &st) != 0 || S_ISREG(st.st_mode) ? KW_OK : fs_check_plain(reply, err);
+    if (code == KW_OK)
+        code = fs_read(reply, MAX_REPLY_BYTES, &raw, err);
     if (code == KW_OK) {
         /* Bytes that are no text are kept as marks, a NUL too: the reader of replies sees all of it. */
         for (size_t i = 0; i < raw.length; i++)
@@ -246,7 +270,7 @@ bool exchange_same_prompt(const char *folder, const llm_request *q)
     strb there = STRB_INIT, here = STRB_INIT;
     char *path = path_of(folder, q->key, "prompt.md");
     prompt_text(q, &here);
-    bool same = fs_read(path, 0, &there, NULL) == KW_OK && there.length == here.length &&
+    bool same = fs_is_file(path) && fs_read(path, 0, &there, NULL) == KW_OK && there.length == here.length &&
                 memcmp(strb_text(&there), strb_text(&here), here.length) == 0;
     free(path);
     strb_clear(&there);

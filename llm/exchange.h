@@ -63,8 +63,12 @@ kw_code exchange_write_request(const char *folder, const llm_request *q, kw_erro
 kw_code exchange_write_reply(const char *folder, const llm_reply *r, kw_error *err);
 /* KEY.meta.json alone: the reply is there already. */
 kw_code exchange_write_meta(const char *folder, const llm_reply *r, kw_error *err);
+/* KEY.template.cl: the candidate that was read from the reply. */
+kw_code exchange_write_candidate(const char *folder, const char *key, const char *text, kw_error *err);
 /* KW_BAD_INPUT when there is no reply of that key or it cannot be read. KEY.meta.json may be absent: LLM_OK then. */
 kw_code exchange_read_reply(const char *folder, const char *key, llm_reply *out, kw_error *err);
+/* As fs_check_plain, for KEY.reply.md: before a reply is read whose text may leave in a prompt. */
+kw_code exchange_check_reply(const char *folder, const char *key, kw_error *err);
 /* Is KEY.prompt.md there, byte for byte the same? */
 bool exchange_same_prompt(const char *folder, const llm_request *q);
 

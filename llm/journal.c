@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct journal {
@@ -41,6 +42,13 @@ static kw_code read_lines(journal *j, const char *text, size_t length, size_t *u
  * goes with its process, however that ends. Where the disk has no locks, there is none. */
 static kw_code open_to_write(journal *j, kw_error *err)
 {
+    struct stat st;
+    /* Its last line may be dropped: not of a file elsewhere that a link leads to. */
+    if (stat(j->path, &st) != 0 || !S_ISCHR(st.st_mode)) {
+        kw_code code = fs_check_plain(j->path, err);
+        if (code != KW_OK)
+            return code;
+    }
     j->file = fopen(j->path, "ae");
     if (!j->file)
         return kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", j->path, strerror(errno));

@@ -16,12 +16,29 @@ const char prompt_system[] =
 
 /* ---- candidates and their outcomes ---- */
 
+/* `text` and `end` between fences that it does not close: what a model wrote stays a quotation. */
+static void add_fenced(const char *info, const char *text, const char *end, strb *out)
+{
+    int fence = 3, run = 0;
+    for (const char *p = text; *p; p++) {
+        run = *p == '`' ? run + 1 : 0;
+        fence = run >= fence ? run + 1 : fence;
+    }
+    for (int i = 0; i < fence; i++)
+        strb_add_char(out, '`');
+    strb_printf(out, "%s\n%s%s", info, text, end);
+    for (int i = 0; i < fence; i++)
+        strb_add_char(out, '`');
+    strb_add_char(out, '\n');
+}
+
 void prompt_outcome(const task *t, const task_shape *shapes, const trial_result *r, strb *out)
 {
     strb shape = STRB_INIT;
     if (!r->read || r->fitness < 0.5) {
-        strb_printf(out, "It failed at the stage `%s` with `%s`:\n\n```\n%s\n```\n", stage_name(r->stage),
-                    r->read ? outcome_name(r->outcome) : "not a template", r->detail ? r->detail : "");
+        strb_printf(out, "It failed at the stage `%s` with `%s`:\n\n", stage_name(r->stage),
+                    r->read ? outcome_name(r->outcome) : "not a template");
+        add_fenced("", r->detail ? r->detail : "", "\n", out);
         return;
     }
     strb_printf(out, "It is right. %zu configurations were measured; the best of them:\n\n", r->measured);
@@ -49,8 +66,10 @@ void prompt_outcome(const task *t, const task_shape *shapes, const trial_result 
                     "\nWhich parameters seem to matter (the best time with each value, over the best of all; those "
                     "that made no difference are left out; few configurations were measured):\n\n%s",
                     r->importance);
-    if (r->detail && *r->detail)
-        strb_printf(out, "\nSome configurations failed, for example:\n\n```\n%s\n```\n", r->detail);
+    if (r->detail && *r->detail) {
+        strb_add(out, "\nSome configurations failed, for example:\n\n");
+        add_fenced("", r->detail, "\n", out);
+    }
     strb_clear(&shape);
 }
 
@@ -59,7 +78,7 @@ static char *candidate_text(const prompt_context *c, const prompt_candidate *k)
     strb s = STRB_INIT;
     if (!k->text)
         return NULL;
-    strb_printf(&s, "```c\n%s%s```\n", k->text, k->text[0] && k->text[strlen(k->text) - 1] == '\n' ? "" : "\n");
+    add_fenced("c", k->text, k->text[0] && k->text[strlen(k->text) - 1] == '\n' ? "" : "\n", &s);
     if (k->cell >= 0) {
         behaviour b = behaviour_of_cell(k->cell);
         strb_printf(&s, "\nIts kind%s%s: memory %d, compute %d, parallelism %d.\n", k->config ? " with " : "",
@@ -153,7 +172,7 @@ static char *fenced(const char *text, const char *info)
     strb s = STRB_INIT;
     if (!text)
         return NULL;
-    strb_printf(&s, "```%s\n%s\n```\n", info, text);
+    add_fenced(info, text, "\n", &s);
     return strb_take(&s);
 }
 
@@ -206,7 +225,8 @@ void prompt_repair(const prompt_context *c, const char *text, const char *proble
 {
     prompt p = {.n = 0};
     strb error = STRB_INIT;
-    strb_printf(&error, "```\n%s\n```\n\nMend it and answer with the whole template.\n", problem);
+    add_fenced("", problem, "\n", &error);
+    strb_add(&error, "\nMend it and answer with the whole template.\n");
     prompt_add(&p, NULL,
                mem_strdup("The template below, which you wrote, does not work. What went wrong stands behind it."), 0,
                false);

@@ -26,7 +26,7 @@ typedef struct folder {
     char (*waiting)[EXCHANGE_KEY_SIZE]; /* asked, not answered; in order of asking */
     int64_t *asked_ns;
     size_t n, capacity, capacity_ns;
-    char **warned; /* names of replies that nobody asked for */
+    char **warned; /* names of replies that nobody asked for, or that are no files */
     size_t n_warned, capacity_warned;
 } folder;
 
@@ -93,7 +93,7 @@ static bool settled(const folder *f, const char *key)
     struct timespec now;
     bool ready = false;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (stat(reply, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (lstat(reply, &st) == 0 && S_ISREG(st.st_mode)) {
         int64_t age = (now.tv_sec - st.st_mtim.tv_sec) * 1000000000LL + now.tv_nsec - st.st_mtim.tv_nsec;
         /* A time in the future (another machine's clock on a shared disk) is not waited for. */
         ready = fs_is_file(done) || (st.st_size > 0 && (age >= SETTLED_NS || age < -SETTLED_NS));
@@ -111,7 +111,34 @@ static bool was_asked(const folder *f, const char *key)
     return asked;
 }
 
-/* A reply to a question that was never asked is most likely a misspelt name: say so, once each. */
+static bool has_warned(const folder *f, const char *key)
+{
+    for (size_t k = 0; k < f->n_warned; k++) {
+        if (strcmp(f->warned[k], key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* NAME is KEY.reply.md. A reply to a question that was never asked is most likely a misspelt name. A link would be read
+ * with the rights of this program, not of whoever answers; a pipe would be waited for. */
+static void look_at(folder *f, const char *name)
+{
+    kw_error why = {0};
+    char *key = mem_strndup(name, strlen(name) - strlen(".reply.md")), *path = fs_join(f->path, name);
+    if (fs_check_plain(path, &why) == KW_OK && !was_asked(f, key))
+        kw_error_set(&why, KW_BAD_INPUT, "%s: no prompt of that name was asked; it is left alone", path);
+    if (why.code != KW_OK && !has_warned(f, key)) {
+        log_warn("%s", why.message);
+        f->warned = mem_grow(f->warned, &f->capacity_warned, f->n_warned + 1, sizeof *f->warned);
+        f->warned[f->n_warned++] = key;
+        key = NULL;
+    }
+    free(key);
+    free(path);
+}
+
+/* Says once each which replies are not taken, and why. */
 static void warn_of_strangers(folder *f)
 {
     char **names;
@@ -119,18 +146,7 @@ static void warn_of_strangers(folder *f)
     if (fs_list(f->path, ".reply.md", &names, &n, NULL) != KW_OK)
         return;
     for (size_t i = 0; i < n; i++) {
-        size_t length = strlen(names[i]) - strlen(".reply.md");
-        char *key = mem_strndup(names[i], length);
-        bool known = was_asked(f, key);
-        for (size_t k = 0; k < f->n_warned && !known; k++)
-            known = strcmp(f->warned[k], key) == 0;
-        if (!known) {
-            log_warn("%s/%s: no prompt of that name was asked; it is left alone", f->path, names[i]);
-            f->warned = mem_grow(f->warned, &f->capacity_warned, f->n_warned + 1, sizeof *f->warned);
-            f->warned[f->n_warned++] = key;
-        } else {
-            free(key);
-        }
+        look_at(f, names[i]);
         free(names[i]);
     }
     free(names);
@@ -148,7 +164,8 @@ static void take(folder *f, size_t i, llm_reply *out)
     kw_error err = {0};
     char key[EXCHANGE_KEY_SIZE];
     memcpy(key, f->waiting[i], sizeof key);
-    if (exchange_read_reply(f->path, key, out, &err) != KW_OK)
+    if ((!f->replay && exchange_check_reply(f->path, key, &err) != KW_OK) ||
+        exchange_read_reply(f->path, key, out, &err) != KW_OK)
         *out = reply_failed(key, LLM_FAILED, "%s", err.message);
     else if (out->status == LLM_OK && !*out->text)
         out->status = LLM_NO_ANSWER;

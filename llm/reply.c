@@ -11,6 +11,8 @@
 
 /* Larger kernels are not written by anybody; larger replies are read up to here. */
 #define MAX_REPLY ((size_t)4 << 20)
+/* What is said of a reply goes into a prompt and the journal. */
+enum { MOST_SAID = 4000 };
 
 static const char front_mark[] = "/*kernwright";
 
@@ -77,8 +79,7 @@ static char *mend(const char *text, char **task, strb *repairs)
     return strb_take(&out);
 }
 
-/* White space and comments do not count. */
-static void essence(const char *text, strb *out)
+void reply_essence(const char *text, strb *out)
 {
     while (*text) {
         if (text[0] == '/' && text[1] == '/') {
@@ -97,8 +98,8 @@ static void essence(const char *text, strb *out)
 static bool same_essence(const char *a, const char *b)
 {
     strb x = STRB_INIT, y = STRB_INIT;
-    essence(a, &x);
-    essence(b, &y);
+    reply_essence(a, &x);
+    reply_essence(b, &y);
     bool same = strcmp(strb_text(&x), strb_text(&y)) == 0;
     strb_clear(&x);
     strb_clear(&y);
@@ -207,6 +208,18 @@ static bool read_edits(const char *text, const reply_context *c, reply_result *o
     return true;
 }
 
+/* Whole lines, as many as there is room for. */
+static void shorten(strb *text)
+{
+    size_t n = MOST_SAID;
+    if (text->length <= n)
+        return;
+    while (n > 0 && strb_text(text)[n - 1] != '\n')
+        n--;
+    strb_truncate(text, n);
+    strb_add(text, "and more of this kind\n");
+}
+
 void reply_read(const char *text, size_t length, const reply_context *c, reply_result *out)
 {
     strb valid = STRB_INIT, said = STRB_INIT;
@@ -224,6 +237,8 @@ void reply_read(const char *text, size_t length, const reply_context *c, reply_r
     }
     if (!out->text && out->problem.length == 0)
         strb_add(&out->problem, said.length ? "the reply has no code block\n" : "the reply is empty\n");
+    shorten(&out->problem);
+    shorten(&out->repairs);
     strb_clear(&valid);
     strb_clear(&said);
 }

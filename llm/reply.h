@@ -36,5 +36,7 @@ typedef struct reply_context {
 /* length bytes, any. Never fails: what cannot be read is REPLY_NONE with a problem. */
 void reply_read(const char *text, size_t length, const reply_context *c, reply_result *out);
 void reply_result_clear(reply_result *r);
+/* A template without comments (but the front matter) and white space: what makes it another one. */
+void reply_essence(const char *text, strb *out);
 
 #endif

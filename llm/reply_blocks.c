@@ -35,20 +35,28 @@ void reply_without_thinking(const char *text, size_t length, strb *out)
     strb_add_n(out, at, (size_t)(end - at));
 }
 
-static const char *line_at(const char *text, int number)
+/* A line of a text. Blocks come in order: from one to the next is only a step, also where there are a million of them. */
+typedef struct place {
+    const char *line; /* NULL: behind the end */
+    int number;       /* from 1 on */
+} place;
+
+static const char *line_at(place *p, const char *text, int number)
 {
-    for (; number > 1 && text; number--) {
-        text = strchr(text, '\n');
-        text = text ? text + 1 : NULL;
+    if (number < p->number)
+        *p = (place){text, 1};
+    for (; p->number < number && p->line; p->number++) {
+        p->line = strchr(p->line, '\n');
+        p->line = p->line ? p->line + 1 : NULL;
     }
-    return text;
+    return p->line;
 }
 
 /* cmark closes a fence at the end of its container without a word. It was closed if its last line is a fence. */
-static bool is_closed(const char *text, cmark_node *node)
+static bool is_closed(place *p, const char *text, cmark_node *node)
 {
     int first = cmark_node_get_start_line(node), last = cmark_node_get_end_line(node);
-    const char *line = line_at(text, last);
+    const char *line = line_at(p, text, last);
     if (!line || last <= first)
         return false;
     line += strspn(line, " \t>");
@@ -63,6 +71,7 @@ void code_blocks_find(const char *text, size_t length, code_blocks *out)
     cmark_node *document = cmark_parse_document(text, length, CMARK_OPT_DEFAULT);
     if (!document)
         return;
+    place at = {text, 1};
     cmark_iter *walk = cmark_iter_new(document);
     for (cmark_event_type e = cmark_iter_next(walk); e != CMARK_EVENT_DONE; e = cmark_iter_next(walk)) {
         cmark_node *node = cmark_iter_get_node(walk);
@@ -72,7 +81,7 @@ void code_blocks_find(const char *text, size_t length, code_blocks *out)
         out->items = mem_grow(out->items, &out->capacity, out->n + 1, sizeof *out->items);
         out->items[out->n++] = (code_block){.info = mem_strdup(info ? info : ""),
                                             .text = mem_strdup(literal ? literal : ""),
-                                            .closed = is_closed(text, node)};
+                                            .closed = is_closed(&at, text, node)};
     }
     cmark_iter_free(walk);
     cmark_node_free(document);

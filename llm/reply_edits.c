@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More would take longer to apply than a template is worth; a model that means it writes the whole. */
+enum { MOST_EDITS = 256 };
+
 typedef struct span {
     const char *start;
     size_t length;
@@ -164,6 +167,11 @@ size_t edits_apply(const char *reply, const char *parent, strb *out, size_t *n_f
     strb_add(&text, parent);
     for (const char *at = reply; (at = next_edit(at, &search, &replace));) {
         const char *why;
+        if (n == MOST_EDITS) {
+            ++*n_failed;
+            strb_printf(problem, "there are more than %d edits: write the whole template\n", MOST_EDITS);
+            break;
+        }
         n++;
         if (apply(&text, search, replace, &why))
             continue;

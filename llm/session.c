@@ -1,6 +1,7 @@
 #include "llm/session.h"
 
 #include "base/counter_rng.h"
+#include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -19,12 +20,13 @@ typedef struct member {
     void *state;
     double weight;
     char *stopped; /* why it will not answer again; NULL: it may */
+    bool in_place; /* a folder that is the record too: prompts and replies lie there already */
     char *spec;
 } member;
 
 typedef struct flight {
     char key[EXCHANGE_KEY_SIZE];
-    int64_t tokens; /* the most that it may use */
+    int64_t prompt, tokens; /* of the prompt, estimated; the most that it may use */
 } flight;
 
 struct llm_session {
@@ -36,7 +38,8 @@ struct llm_session {
     int64_t max_tokens;
     double max_cost;
     llm_totals totals;
-    size_t turn; /* who is polled first */
+    size_t turn;      /* who is polled first */
+    kw_error trouble; /* the first exchange that could not be kept; KW_OK: none */
 };
 
 static const provider_ops *find_provider(const char *text, size_t length)
@@ -108,9 +111,11 @@ static kw_code open_member(llm_session *s, char *text, const provider_options *o
     s->n_members++;
     if (strcmp(m->ops->name, "replay") == 0)
         s->replay = mem_strdup(text + length + 1);
-    /* Both keep what they ask and hear in their own folder. */
-    if (strcmp(m->ops->name, "folder") == 0 && !s->record)
-        s->record = mem_strdup(text + length + 1);
+    if (strcmp(m->ops->name, "folder") == 0) {
+        if (!s->record)
+            s->record = mem_strdup(text + length + 1);
+        m->in_place = fs_same_file(s->record, text + length + 1);
+    }
     return KW_OK;
 }
 
@@ -166,7 +171,7 @@ void llm_session_close(llm_session *s)
     free(s);
 }
 
-static int64_t used(const llm_usage *u)
+int64_t llm_tokens_used(const llm_usage *u)
 {
     int64_t sum = 0;
     const int64_t parts[] = {u->input, u->cache_read, u->cache_write, u->output};
@@ -186,20 +191,21 @@ double llm_bytes_per_token(const llm_session *s)
     return isfinite(least) ? least : TOKENS_BYTES_EACH;
 }
 
-static int64_t tokens_of(const llm_session *s, const llm_request *q)
+static int64_t prompt_tokens(const llm_session *s, const llm_request *q)
 {
     size_t bytes = strlen(q->prompt) + (q->system ? strlen(q->system) : 0);
-    return (int64_t)((double)bytes / llm_bytes_per_token(s)) + q->max_tokens;
+    return (int64_t)((double)bytes / llm_bytes_per_token(s));
 }
 
 static kw_code within_budget(const llm_session *s, const llm_request *q, kw_error *err)
 {
-    int64_t reserved = tokens_of(s, q);
+    int64_t reserved = prompt_tokens(s, q) + q->max_tokens;
     for (size_t i = 0; i < s->n_flights; i++)
         reserved += s->flights[i].tokens;
-    if (s->max_tokens > 0 && used(&s->totals.usage) + reserved > s->max_tokens)
+    if (s->max_tokens > 0 && llm_tokens_used(&s->totals.usage) + reserved > s->max_tokens)
         return kw_error_set(err, KW_FAILED, "the budget of %lld tokens is spent (%lld used, up to %lld would follow)",
-                            (long long)s->max_tokens, (long long)used(&s->totals.usage), (long long)reserved);
+                            (long long)s->max_tokens, (long long)llm_tokens_used(&s->totals.usage),
+                            (long long)reserved);
     if (s->max_cost > 0 && s->totals.cost >= s->max_cost)
         return kw_error_set(err, KW_FAILED, "the budget of %g is spent (%g used)", s->max_cost, s->totals.cost);
     return KW_OK;
@@ -233,7 +239,7 @@ kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err)
     if (!m)
         return kw_error_set(err, KW_FAILED, "no provider is left: %s: %s", s->members[s->n_members - 1].spec,
                             s->members[s->n_members - 1].stopped);
-    if (s->record && strcmp(m->ops->name, "folder") != 0)
+    if (s->record && !m->in_place)
         code = exchange_write_request(s->record, q, err);
     if (code == KW_OK)
         code = m->ops->submit(m->state, q, err);
@@ -247,7 +253,8 @@ kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err)
     s->flights = mem_grow(s->flights, &s->capacity, s->n_flights + 1, sizeof *s->flights);
     flight *f = &s->flights[s->n_flights++];
     memcpy(f->key, q->key, sizeof f->key);
-    f->tokens = tokens_of(s, q);
+    f->prompt = prompt_tokens(s, q);
+    f->tokens = f->prompt + q->max_tokens;
     s->totals.requests++;
     return KW_OK;
 }
@@ -274,28 +281,42 @@ static void account(llm_session *s, const llm_reply *r)
         t->unpriced++;
 }
 
-static void landed(llm_session *s, const char *key)
+/* Who does not say what was used (a program, a folder) is counted by bytes: a budget must hold there too. */
+static void estimate(const llm_session *s, const flight *f, llm_reply *r)
+{
+    if (r->usage.input >= 0 || r->usage.output >= 0 || r->status > LLM_NO_ANSWER)
+        return;
+    r->usage.input = f->prompt;
+    r->usage.output = (int64_t)((double)(r->text ? strlen(r->text) : 0) / llm_bytes_per_token(s));
+    r->usage.estimated = true;
+}
+
+static void landed(llm_session *s, llm_reply *r)
 {
     for (size_t i = 0; i < s->n_flights; i++) {
-        if (strcmp(s->flights[i].key, key) == 0) {
+        if (strcmp(s->flights[i].key, r->key) == 0) {
+            estimate(s, &s->flights[i], r);
             memmove(s->flights + i, s->flights + i + 1, (--s->n_flights - i) * sizeof *s->flights);
             return;
         }
     }
 }
 
-static void take(llm_session *s, member *m, const llm_reply *r)
+void llm_session_spent(llm_session *s, const llm_reply *r)
 {
-    kw_error err = {0};
-    landed(s, r->key);
+    account(s, r);
+}
+
+static void take(llm_session *s, member *m, llm_reply *r)
+{
+    landed(s, r);
     account(s, r);
     if (r->status == LLM_STOPPED && !m->stopped) {
         m->stopped = mem_strdup(r->detail ? r->detail : "it stopped");
         log_warn("--llm %s: %s", m->spec, m->stopped);
     }
-    bool in_place = s->record && strcmp(m->ops->name, "folder") == 0 && r->status <= LLM_CUT;
-    if (s->record && (in_place ? exchange_write_meta : exchange_write_reply)(s->record, r, &err) != KW_OK)
-        log_warn("%s", err.message);
+    if (s->record && s->trouble.code == KW_OK)
+        (void)(m->in_place ? exchange_write_meta : exchange_write_reply)(s->record, r, &s->trouble);
 }
 
 bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out)
@@ -330,6 +351,13 @@ bool llm_nobody_left(const llm_session *s)
             return false;
     }
     return true;
+}
+
+kw_code llm_session_trouble(const llm_session *s, kw_error *err)
+{
+    if (s->trouble.code != KW_OK && err)
+        *err = s->trouble;
+    return s->trouble.code;
 }
 
 size_t llm_in_flight(const llm_session *s)

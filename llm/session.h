@@ -26,6 +26,10 @@ void llm_session_close(llm_session *s); /* NULL is fine */
 kw_code llm_submit(llm_session *s, const llm_request *q, kw_error *err);
 /* true: `out` holds a reply (llm_reply_clear it). Waits at most timeout_ms; 0 only lets things progress. */
 bool llm_poll(llm_session *s, int64_t timeout_ms, llm_reply *out);
+/* A reply of an earlier part of the run, as its record has it: budgets are of the whole run. */
+void llm_session_spent(llm_session *s, const llm_reply *r);
+/* KW_ENVIRONMENT: a reply could not be kept (a full disk): the message names the file. */
+kw_code llm_session_trouble(const llm_session *s, kw_error *err);
 bool llm_nobody_left(const llm_session *s); /* every provider has stopped for good */
 size_t llm_in_flight(const llm_session *s);
 /* For a prompt's budget: the least of the models that may answer, as learnt from what they report. */
@@ -38,6 +42,7 @@ typedef struct llm_totals {
     int64_t unpriced;                    /* replies without one */
     int64_t same_prompts, other_prompts; /* replay: */
 } llm_totals;
+int64_t llm_tokens_used(const llm_usage *u); /* all that are known, thinking within output */
 llm_totals llm_session_totals(const llm_session *s);
 
 #endif

@@ -25,8 +25,11 @@ typedef struct rules {
     bool centred;   /* gradients of fitness are against what children gain on the whole */
 } rules;
 /* What a simulation said of them: docs/benchmarks.md, "What steering is worth". */
-static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15},
-                                               {.sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true}};
+#define BY_ELITE \
+    { \
+        .sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true \
+    }
+static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15}, BY_ELITE, BY_ELITE};
 
 /* Weight of a move for every attempt that is out on the same one from the same cell. */
 static const double ALREADY_OUT = 0.25;

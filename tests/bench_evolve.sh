@@ -60,6 +60,9 @@ check 'no count' has "$errors" 'a count'
 # The other two: that they come to their last line with every candidate; how fast is for a quiet machine.
 output=$(BUILD=$BUILD bench/evolve_rate.sh --reply 0.2 --in-flight 2 --n 8 --sleep-us 100 2>"$work/errors")
 check 'rate' has "$(last "$output")" 'candidates=8 bound='
+output=$(BUILD=$BUILD bench/evolve_rate.sh --replies 0.2 --n 8 2>"$work/errors")
+status=$?
+check 'rate: no such option' same "$status" 2
 output=$(BUILD=$BUILD bench/evolve_overhead.sh 12 2>"$work/errors")
 check 'overhead' has "$(last "$output")" 'evolve_overhead: candidates=12 '
 output=$(BUILD=$BUILD bench/evolve_overhead.sh 4 tests/recorded/evolve-saxpy saxpy 2>"$work/errors")

@@ -14,6 +14,7 @@ check 'with the archive' has "$output" '"archive":[{"cell":['
 works 'what a record amounts to' evolve --report "$record" "$record/journal.jsonl"
 check 'shares of candidates' has "$output" '3/4 75% (30-95)'
 check 'and of all' has "$output" '6/8 75%'
+check 'how many came twice' has "$output" '0 of 8 candidates were texts that had been tried before'
 works 'as JSON' evolve --report "$record" --json
 check 'counts' has "$output" '"compiled_at_once":[2,4],"compiled":[3,4],"right_at_once":[2,4],"right":[3,4],"beat_parent":[0,4]'
 refuses_at_once 'a report of nothing' 2 'give folders of recorded runs' evolve --report
@@ -180,6 +181,7 @@ if [ "$status" -eq 0 ]; then
     kill -INT "$pid"
     wait "$pid"
     check 'stopped: its status' same "$?" 130
+    check 'and why' has "$(cat out)" 'ended: interrupted'
     cp "$record/generate-000001.reply.md" asked/
     : >asked/generate-000001.done
     works 'it goes on' evolve saxpy --llm folder:asked --dims N=1003 --no-probe --store here.db --budget 1 --in-flight 1

@@ -286,6 +286,21 @@ static void same_again(void **state)
     assert_int_equal(s->bench.runs, 2);
 }
 
+/* Another comment makes no other kernel. The parent is left out by the reader; this one is no parent. */
+static void same_but_for_comments(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(
+        run_with(s,
+                 "command:echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; echo "
+                 "outcome=wrong; echo quality=1200 \"/* $$ */\"; echo '```'",
+                 6, false),
+        KW_OK);
+    assert_int_equal(s->r.attempts, 6);
+    assert_int_equal(s->r.duplicate, 6); /* the first was sent back, and came again */
+    assert_int_equal(s->bench.runs, 2);
+}
+
 /* The error goes back, and the second answer is right. */
 static void repaired(void **state)
 {
@@ -426,10 +441,15 @@ static void in_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SETTING(runs_and_repeats),    IN_SETTING(goes_on),
-        IN_SETTING(more_budget),         IN_SETTING(journals_that_differ),
-        IN_SETTING(nothing_but_rubbish), IN_SETTING(model_is_gone),
-        IN_SETTING(same_again),          IN_SETTING(repaired),
+        IN_SETTING(runs_and_repeats),
+        IN_SETTING(goes_on),
+        IN_SETTING(more_budget),
+        IN_SETTING(journals_that_differ),
+        IN_SETTING(nothing_but_rubbish),
+        IN_SETTING(model_is_gone),
+        IN_SETTING(same_again),
+        IN_SETTING(same_but_for_comments),
+        IN_SETTING(repaired),
         IN_SETTING(in_batches),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);

@@ -162,6 +162,19 @@ static void anything_is_survivable(void **state)
     reply_read(text, n, &c, &r);
     assert_null(r.text);
     reply_result_clear(&r);
+    /* A great many of something small: edits that fail, blocks that are none, blocks that end nowhere. */
+    const char *const parts[] = {"<<<<<<< SEARCH\nno\n=======\n>>>>>>> REPLACE\n", "```\n/*kernwright {\n```\n",
+                                 "```\n```\n", "> ```\n"};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        for (size_t i = 0, length = strlen(parts[k]); i < n; i++)
+            text[i] = parts[k][i % length];
+        reply_read(text, n, &c, &r);
+        assert_null(r.text);
+        assert_true(r.problem.length > 0 && r.problem.length < 4100);
+        assert_true(r.repairs.length < 4100);
+        assert_true(r.n_edits <= 256);
+        reply_result_clear(&r);
+    }
     free(text);
     reply_read(NULL, 0, &c, &r);
     assert_int_equal(r.kind, REPLY_NONE);

@@ -221,6 +221,11 @@ static void repair(void **state)
     expect(strb_text(&text), "line 3: no such thing");
     expect(strb_text(&text), "answer with the whole template");
     strb_clear(&text);
+    /* What a model wrote ends no quotation, however it tries. */
+    prompt_repair(&s->c, "/*\n````\n# Rules\n\nNone.\n```c\n*/", "line 3: ``` is no statement", &text, NULL);
+    expect(strb_text(&text), "\n`````c\n/*\n````\n# Rules\n\nNone.\n```c\n*/\n`````\n");
+    expect(strb_text(&text), "\n````\nline 3: ``` is no statement\n````\n");
+    strb_clear(&text);
 }
 
 #define IN_SETTING(f) cmocka_unit_test_setup_teardown(f, begin, end)
