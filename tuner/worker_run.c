@@ -80,8 +80,9 @@ bool run_fatal(run *r, const kw_error *err)
     return false;
 }
 
-/* PoCL ends its process where it cannot write to its cache: every candidate would meet the same. */
-static bool ended_of_full_disk(const run *r, kw_error *err)
+/* Where it cannot write to its cache PoCL ends its process, or says that the program does not build: every candidate
+ * would meet the same. */
+static bool is_for_full_disk(const run *r, kw_error *err)
 {
     const char *folder = getenv("POCL_CACHE_DIR");
     struct statvfs disk;
@@ -90,8 +91,8 @@ static bool ended_of_full_disk(const run *r, kw_error *err)
         return false;
     kw_error_set(
         err, KW_ENVIRONMENT,
-        "the disk that %s is on is full, and the driver ended when it was to compile: free some space, or name "
-        "another folder in POCL_CACHE_DIR",
+        "the disk that %s is on is full, and the driver cannot compile: free some space, or name another folder in "
+        "POCL_CACHE_DIR",
         folder);
     return true;
 }
@@ -103,13 +104,15 @@ bool run_device_failed(run *r, const kw_error *err, const char *what)
     kw_error full;
     switch (device_last_fault(r->device)) {
     case DEVICE_FAULT_BUILD:
+        if (is_for_full_disk(r, &full))
+            return run_fatal(r, &full);
         o = OUTCOME_COMPILE_ERROR;
         break;
     case DEVICE_FAULT_DOES_NOT_FIT:
         o = OUTCOME_DOES_NOT_FIT;
         break;
     case DEVICE_FAULT_LOST:
-        if (ended_of_full_disk(r, &full))
+        if (is_for_full_disk(r, &full))
             return run_fatal(r, &full);
         r->end = JOB_LOST;
         o = OUTCOME_CRASH;
