@@ -19,8 +19,8 @@ kw_code fs_write(const char *path, const char *data, size_t length, kw_error *er
 bool fs_is_file(const char *path);
 bool fs_is_folder(const char *path);
 bool fs_same_file(const char *a, const char *b); /* both are there, and are one file or folder by two names */
-/* KW_ENVIRONMENT when something other than a file lies at `path` (a link, a folder, a pipe): where others may write too,
- * such a thing is not followed, waited for, or written through. Nothing there is fine. */
+/* KW_ENVIRONMENT when something other than a file lies at `path` (a link, a folder, a pipe): where others may write
+ * too, such a thing is not followed, waited for, or written through. Nothing there is fine. */
 kw_code fs_check_plain(const char *path, kw_error *err);
 kw_code fs_make_folders(const char *path, kw_error *err);
 

@@ -76,8 +76,8 @@ kw_code evolve_submit_meta(evolution *e); /* the question of the last evolve_ask
 /* The attempt's question once more, shorter: the server said that it is too long. *asked false: it gets no shorter, or
  * was tried often enough. */
 kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked);
-/* Gives a question to the session; nothing while a journal is followed. KW_FAILED: the session takes no more, the run is
- * closed (no error of the run). KW_ENVIRONMENT: it cannot be written; nobody will answer it. */
+/* Gives a question to the session; nothing while a journal is followed. KW_FAILED: the session takes no more, the run
+ * is closed (no error of the run). KW_ENVIRONMENT: it cannot be written; nobody will answer it. */
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
 
 /* evolve_take.c: what comes back. */

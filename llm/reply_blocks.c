@@ -35,7 +35,7 @@ void reply_without_thinking(const char *text, size_t length, strb *out)
     strb_add_n(out, at, (size_t)(end - at));
 }
 
-/* A line of a text. Blocks come in order: from one to the next is only a step, also where there are a million of them. */
+/* A line of a text. Blocks come in order: from one to the next is only a step, also in a million of them. */
 typedef struct place {
     const char *line; /* NULL: behind the end */
     int number;       /* from 1 on */
