@@ -3,15 +3,18 @@
 #include "cli/job_setup.h"
 #include "cli/options.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/evolve_live.h"
 #include "llm/evolve_task.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct evolve_cli {
     const char *llm, *record, *measurements, *without, *dims, *shapes, *type, *device, *store, *out, *worker_command,
@@ -22,14 +25,18 @@ typedef struct evolve_cli {
     bool json, warm, no_probe, leave, report;
 } evolve_cli;
 
+/* The line; on a terminal also the archive's map, whenever it changed. */
 static void on_progress(const evolve_progress *p, void *cookie)
 {
-    (void)cookie;
-    const elite *best = archive_best(p->archive);
-    const int64_t tokens = llm_tokens_used(&p->totals.usage);
-    log_live("%llu of %llu asked, %zu out, %zu waiting, %zu cells, best %.3f, %lld tokens  %s",
-             (unsigned long long)p->asked, (unsigned long long)p->budget, p->in_flight, p->waiting,
-             archive_occupied(p->archive), best ? best->best.fitness : 0.0, (long long)tokens, p->last);
+    strb text = STRB_INIT;
+    if (evolve_live_map_changed(cookie, p) && isatty(STDERR_FILENO)) {
+        archive_print(p->archive, &text);
+        log_info("%s", strb_text(&text));
+        strb_clear(&text);
+    }
+    evolve_live_line(cookie, p, clock_now_ns(), &text);
+    log_live("%s", strb_text(&text));
+    strb_clear(&text);
 }
 
 static void print_spent(const llm_totals *t)
@@ -211,6 +218,7 @@ static kw_code write_best(const evolve_cli *c, const evolve_result *r, kw_error 
 static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
 {
     evolve_task_options o;
+    evolve_live live = {0};
     evolve_result r;
     job_setup setup;
     kw_code code = options_of(c, &o, err);
@@ -218,6 +226,7 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
         code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
     if (code != KW_OK)
         return code;
+    o.cookie = &live;
     o.task = setup.task;
     o.types = setup.types;
     o.shapes = setup.shapes;
