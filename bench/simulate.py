@@ -13,8 +13,11 @@ Needs PyPI's kernel-tuner and pyatf, for instance in a virtual environment under
     build/peers/bin/python bench/simulate.py --seeds 50
 
 usage: bench/simulate.py [--kernwright PROGRAM] [--spaces FOLDER] [--seeds 50] [--at 25,50,100,200] [--ours NAMES]
-                         [--theirs NAMES] [--score] [--jobs N] [--files PART,..] [--out FILE]
---ours and --theirs take names, "all", or "none". --out keeps all curves as JSON.
+                         [--theirs NAMES] [--score] [--jobs N] [--files PART,..] [--out FILE] [--limit 300]
+                         [--seeds-of NAME=N,..]
+--ours and --theirs take names, "all", or "none". --out keeps all curves as JSON. --limit ends one run of a peer after so many
+seconds of processor time: what it had evaluated by then counts, and the number of such runs is printed. --seeds-of gives a slow
+strategy fewer seeds than the others; its interval is the wider for it.
 Last line: simulate: key=value ...
 """
 import argparse
@@ -27,6 +30,7 @@ import math
 import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -125,18 +129,52 @@ def curve_of(results, space, budget):
         if len(curve) == budget:
             break
     last = curve[-1] if curve else space.worst / space.best
-    return curve + [last] * (budget - len(curve)), len(curve)
+    return curve + [last] * (budget - len(curve))
 
 
-def run_kernel_tuner(space, name, budget):
+class TimeUp(BaseException):
+    """A run's own limit of time; no strategy's "except Exception" keeps it."""
+
+
+@contextlib.contextmanager
+def limited(seconds):
+    """Raises TimeUp in the block after so many seconds of processor time, and again until it has got through."""
+    def expire(_number, _frame):
+        raise TimeUp
+    signal.signal(signal.SIGPROF, expire)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def run_kernel_tuner(space, name, budget, limit):
+    """What was evaluated, in order, and whether the limit of time cut the run; the list is kept beside the tuner's own, which a
+    cut run never returns."""
     from kernel_tuner import tune_kernel
+    from kernel_tuner.runners.simulation import SimulationRunner
     strategy, options = THEIRS[name]
     size = space.data["problem_size"]
-    results, _ = tune_kernel(
-        space.data["kernel_name"], "__global__ void k() {}", tuple(size) if isinstance(size, list) else size, [],
-        space.data["tune_params"], restrictions=space.restrictions, cache=space.cache, simulation_mode=True,
-        strategy=strategy, strategy_options=dict(options, max_fevals=budget), quiet=True)
-    return results
+    results, original = [], SimulationRunner.run
+
+    def run(self, *args):
+        found = original(self, *args)
+        results.extend(r for r in found if r)
+        return found
+
+    SimulationRunner.run = run
+    try:
+        with limited(limit):
+            tune_kernel(
+                space.data["kernel_name"], "__global__ void k() {}", tuple(size) if isinstance(size, list) else size, [],
+                space.data["tune_params"], restrictions=space.restrictions, cache=space.cache, simulation_mode=True,
+                strategy=strategy, strategy_options=dict(options, max_fevals=budget), quiet=True)
+    except TimeUp:
+        return results, True
+    finally:
+        SimulationRunner.run = original
+    return results, False
 
 
 # ---- pyATF ----
@@ -166,7 +204,7 @@ def pyatf_parameters(space):
     return parameters
 
 
-def run_pyatf(space, name, budget):
+def run_pyatf(space, name, budget, limit):
     import pyatf.search_techniques
     from pyatf import Tuner
     from pyatf.tuning_data import CostFunctionError
@@ -184,36 +222,41 @@ def run_pyatf(space, name, budget):
         return space.times[key]
 
     tuner = Tuner().tuning_parameters(*pyatf_parameters(space)).verbosity(0)
-    with contextlib.suppress(Enough):
-        tuner.search_technique(getattr(pyatf.search_techniques, PYATF[name])()).tune(cost)
-    return seen.values()
+    try:
+        with limited(limit), contextlib.suppress(Enough):
+            tuner.search_technique(getattr(pyatf.search_techniques, PYATF[name])()).tune(cost)
+    except TimeUp:
+        return seen.values(), True
+    return seen.values(), False
 
 
 # ---- both ----
 
 def replay(task):
-    """One strategy on one space with one seed; returns (task's key, curve, evaluations, error)."""
-    key, space, name, budget, seed = task
+    """One strategy on one space with one seed; returns (task's key, curve, whether the time was up, error)."""
+    key, space, name, budget, seed, limit = task
     random.seed(seed)
     numpy.random.seed(seed)
     sink = io.StringIO()
     try:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = (run_pyatf if name in PYATF else run_kernel_tuner)(space, name, budget)
+            results, cut = (run_pyatf if name in PYATF else run_kernel_tuner)(space, name, budget, limit)
     except Exception as e:  # a peer's failure is a result, not the end of the run
-        return key, None, 0, f"{type(e).__name__}: {e}"
-    curve, n = curve_of(results, space, budget)
-    return key, curve, n, None
+        return key, None, False, f"{type(e).__name__}: {e}"
+    return key, curve_of(results, space, budget), cut, None
 
 
-def run_theirs(spaces, names, budgets, seeds, jobs, what):
-    """{(strategy, space): array of seeds x budget}; a strategy that fails on a space is left out there, and reported."""
-    tasks = [((name, i), space, name, budgets[i], seed)
-             for i, space in enumerate(spaces) for name in names for seed in range(seeds)]
-    curves, errors, start = {}, {}, time.monotonic()
+def run_theirs(spaces, names, budgets, seeds, jobs, what, limit):
+    """{(strategy, space): array of seeds x budget}; a strategy that fails on a space is left out there, and reported.
+    seeds: number by strategy. The longest budgets first, so that no core waits for them at the end."""
+    tasks = [((name, i), space, name, budgets[i], seed, limit)
+             for i, space in sorted(enumerate(spaces), key=lambda s: -budgets[s[0]])
+             for name in names for seed in range(seeds[name])]
+    curves, errors, cuts, start = {}, {}, {}, time.monotonic()
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        for done, (key, curve, _, error) in enumerate(pool.imap_unordered(replay, tasks, chunksize=1)):
+        for done, (key, curve, cut, error) in enumerate(pool.imap_unordered(replay, tasks, chunksize=1)):
+            cuts[key] = cuts.get(key, 0) + cut
             if error:
                 errors.setdefault(key, error)
             else:
@@ -222,6 +265,9 @@ def run_theirs(spaces, names, budgets, seeds, jobs, what):
                 print(f"  {what}: {done + 1} of {len(tasks)} runs, {time.monotonic() - start:.0f} s", file=sys.stderr)
     for (name, i), error in sorted(errors.items()):
         print(f"  {name} on {spaces[i].name}: left out, {error.splitlines()[0][:200]}", file=sys.stderr)
+    for (name, i), n in sorted(cuts.items()):
+        if n:
+            print(f"{what}: {n} runs of {name} on {spaces[i].name} ended after {limit:g} s of processor time; what they had by then counts")
     return {k: numpy.array(v) for k, v in curves.items() if k not in errors}
 
 
@@ -377,6 +423,8 @@ def main():
     p.add_argument("--theirs", default="all")
     p.add_argument("--files", default="", help="only spaces whose names have one of these parts")
     p.add_argument("--score", action="store_true")
+    p.add_argument("--limit", type=float, default=300)
+    p.add_argument("--seeds-of", default="")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--work", default=os.path.join(ROOT, "build", "peers-data"))
     p.add_argument("--out")
@@ -400,10 +448,16 @@ def main():
                                         args.seeds, args.jobs, args.score)
         for i, evaluations in last.items():
             assert evaluations == rules[i][1], f"{spaces[i].name}: two rules for the score"
-    curves |= run_theirs(spaces, names, [max(at)] * len(spaces), args.seeds, args.jobs, "ratios")
+    seeds = {n: args.seeds for n in names}
+    for part in filter(None, args.seeds_of.split(",")):
+        name, _, number = part.partition("=")
+        if name not in seeds or not number.isdigit() or int(number) < 1:
+            sys.exit(f"simulate.py: --seeds-of '{part}': give a strategy that runs, '=', and a number of seeds")
+        seeds[name] = int(number)
+    curves |= run_theirs(spaces, names, [max(at)] * len(spaces), seeds, args.jobs, "ratios", args.limit)
     if args.score:
         budgets = [max(1, r[1]) for r in rules]
-        scored |= run_theirs(spaces, names, budgets, args.seeds, args.jobs, "scores")
+        scored |= run_theirs(spaces, names, budgets, seeds, args.jobs, "scores", args.limit)
     if args.out:
         with open(args.out, "w") as f:
             json.dump({"spaces": [s.name for s in spaces],
