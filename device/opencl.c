@@ -15,6 +15,7 @@ static void release(opencl *o)
 {
     opencl_cache_close(o->cache);
     opencl_checker_free(o->checker);
+    opencl_plug_free(o->plug);
     if (o->compare_result)
         clReleaseMemObject(o->compare_result);
     if (o->compare_kernel)

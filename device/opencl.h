@@ -8,6 +8,7 @@
 #include "device/opencl_api.h"
 
 typedef struct opencl_checker opencl_checker;
+typedef struct opencl_plug opencl_plug;   /* opencl_queue.c */
 typedef struct opencl_cache opencl_cache; /* opencl_cache.h */
 
 /* An open device: device.state. */
@@ -26,6 +27,7 @@ typedef struct opencl {
     cl_mem compare_result;
     bool compares_on_device; /* by kernels of ours; else the host does, over mapped memory */
     opencl_checker *checker; /* made when first needed */
+    opencl_plug *plug;       /* made when first needed */
     opencl_cache *cache;     /* of compiled programs; NULL: none */
 } opencl;
 
@@ -169,5 +171,17 @@ kw_code opencl_time_events(device *d, device_program *p, device_launch_set set, 
                            size_t n_runs, double *ns, kw_error *err);
 kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
                           size_t per_batch, size_t n_batches, double *ns, kw_error *err);
+
+/* ---- opencl_queue.c: batches that the device takes from its queue without waiting for the host ---- */
+
+/* A GPU whose events tell nanoseconds; $KERNWRIGHT_BATCH (queue, host) overrules. Makes the plug at the first call. */
+bool opencl_can_queue(device *d);
+/* Can batches of so many runs be timed that way? Not a single run, nor what would take the host too long. */
+bool opencl_fits_queue(device *d, size_t n_launches, size_t per_batch);
+/* As device_time_batch; only where it fits. A batch that the host was too slow to enqueue is an upper bound; the next
+ * one gets more time. */
+kw_code opencl_time_queued(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,
+                           size_t per_batch, size_t n_batches, double *ns, kw_error *err);
+void opencl_plug_free(opencl_plug *g);
 
 #endif

@@ -33,6 +33,7 @@
     X(clEnqueueUnmapMemObject) \
     X(clEnqueueWriteBuffer) \
     X(clFinish) \
+    X(clFlush) \
     X(clGetDeviceIDs) \
     X(clGetDeviceInfo) \
     X(clGetEventInfo) \
@@ -86,6 +87,7 @@ void *opencl_symbol(const char *name);
 #define clEnqueueUnmapMemObject opencl_api.clEnqueueUnmapMemObject
 #define clEnqueueWriteBuffer opencl_api.clEnqueueWriteBuffer
 #define clFinish opencl_api.clFinish
+#define clFlush opencl_api.clFlush
 #define clGetDeviceIDs opencl_api.clGetDeviceIDs
 #define clGetDeviceInfo opencl_api.clGetDeviceInfo
 #define clGetEventInfo opencl_api.clGetEventInfo

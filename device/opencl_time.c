@@ -91,6 +91,8 @@ kw_code opencl_time_batch(device *d, device_program *p, device_launch_set set, v
                           size_t per_batch, size_t n_batches, double *ns, kw_error *err)
 {
     kw_code result = settle(d, err);
+    if (result == KW_OK && opencl_fits_queue(d, n_launches, per_batch))
+        return opencl_time_queued(d, p, set, cookie, n_launches, per_batch, n_batches, ns, err);
     for (size_t i = 0; result == KW_OK && i < n_batches; i++)
         result = time_one_batch(d, p, set, cookie, n_launches, i * per_batch, per_batch, &ns[i], err);
     return result;

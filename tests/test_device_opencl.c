@@ -594,6 +594,25 @@ static void test_times(void **state)
     assert_int_equal(r.calls, 20);
     for (int i = 0; i < 5; i++)
         assert_true(ns[i] > 0 && ns[i] < 1e12);
+    /* Behind a kernel that keeps the device busy, as on a GPU: the same runs on the same buffers. */
+    assert_false(opencl_fits_queue(d, 2, 1));
+    setenv("KERNWRIGHT_BATCH", "queue", 1);
+    assert_true(opencl_fits_queue(d, 2, 4));
+    assert_false(opencl_fits_queue(d, 2, 1));
+    assert_false(opencl_fits_queue(d, 2, 1000000)); /* the host would be busy for too long */
+    for (int i = 0; i < 3; i++)
+        ok(device_fill(d, y[i], 0, N * sizeof(float), 0, &err), &err);
+    r.calls = 0;
+    ok(device_time_events(d, p, rotate, &r, 2, 7, ns, &err), &err);
+    r.calls = 0;
+    ok(device_time_batch(d, p, rotate, &r, 2, 4, 5, ns, &err), &err);
+    assert_int_equal(r.calls, 20);
+    for (int i = 0; i < 5; i++)
+        assert_true(ns[i] >= 0 && ns[i] < 1e12);
+    setenv("KERNWRIGHT_BATCH", "host", 1);
+    assert_false(opencl_fits_queue(d, 2, 4));
+    unsetenv("KERNWRIGHT_BATCH");
+    assert_int_equal(opencl_can_queue(d), !d->info.limits.is_cpu && !d->info.simulated);
     static const float expected[3] = {2 * (3 + 7), 2 * (2 + 7), 2 * (2 + 6)};
     for (int i = 0; i < 3; i++) {
         float values[N];
