@@ -134,7 +134,7 @@ if [ -w /dev/full ]; then
     "$kw" tasks >/dev/full 2>errors
     status=$? errors=$(cat errors)
     check 'a full standard output of a list: status 3' [ "$status" -eq 3 ]
-    check 'a full standard output of a list: it is said' has "$errors" 'standard output'
+    check 'a full standard output of a list: it is said' has "$errors" 'standard output cannot be written'
     for option in --help --version; do
         "$kw" $option >/dev/full 2>errors
         status=$? errors=$(cat errors)
