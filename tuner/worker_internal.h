@@ -115,8 +115,8 @@ kw_code worker_use_device(worker *w, const job *j, kw_error *err);
 /* After a lost device: true when another process drives it and a new one has taken over, so that this worker goes
  * on. */
 bool worker_recover(worker *w);
-/* After a job: where its kernel left a thread or a program in the runner of a CPU device, a new runner takes over, so that
- * nothing slows the next candidate. false: none could be started; this process must end. */
+/* After a job: where its kernel left a thread or a program in the runner of a CPU device, a new runner takes over, so
+ * that nothing slows the next candidate. false: none could be started; this process must end. */
 bool worker_leave_nothing(worker *w);
 void worker_close_device(worker *w);
 
