@@ -3,6 +3,7 @@
 
 #include "base/counter_rng.h"
 #include "base/mem.h"
+#include "tuner/inputs_mixed.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -23,6 +24,9 @@ typedef struct generator {
     double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
     unsigned thin;    /* DIST_INTEGERS: one element in 2^thin is not zero */
     uint64_t row;     /* DIST_ROWS: elements that share a value */
+    mixed_rule mixed; /* DIST_MIXED */
+    double reach;     /* DIST_MIXED: no great number is beyond, none below its half */
+    double least;     /* DIST_MIXED: what `bell` is multiplied by for a small real number */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
 
@@ -69,6 +73,7 @@ static double draw_integer(const generator *g, uint64_t bits)
         return -1 - (double)(bits >> 8 & 7);
     case DIST_ROWS:
         return bits & 3 ? whole(bits >> 8, 8) : 0;
+    case DIST_MIXED: /* has a function of its own */
     case DIST_NORMAL:
     case DIST_COUNT:
         break;
@@ -89,6 +94,7 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
         return -0.015625 - fabs(bell(bits)); /* 0.015625 is 1/64 */
     case DIST_ROWS:
         return bits & 3 ? bell(counter_mix(bits)) : 0;
+    case DIST_MIXED:
     case DIST_INTEGERS:
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -111,6 +117,19 @@ static double into_domain(double x, double low, double high, double step)
     return x < low ? low : x > high ? high : x;
 }
 
+static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
+{
+    const mixed_size size = mixed_size_at(&g->mixed, i);
+    if (size == MIXED_ZERO)
+        return 0;
+    if (size == MIXED_SMALL)
+        return g->integers ? whole(bits >> 8, 3) : g->least * bell(bits);
+    double x = g->reach * (0.5 + (double)(bits >> 12) * 0x1p-53);
+    x = g->integers ? floor(x) : x;
+    x = size == MIXED_GREAT_NEGATIVE ? -x : x;
+    return (x > g->high && -x >= g->low) || (x < g->low && -x <= g->high) ? -x : x;
+}
+
 static double draw(const generator *g, uint64_t i)
 {
     uint64_t bits = counter_rng_u64(g->seed, g->stream, g->row > 0 && g->indices == 0 ? i / g->row : i);
@@ -118,8 +137,25 @@ static double draw(const generator *g, uint64_t i)
         return into_domain(0, g->low, g->high, 1) + 0.0;
     if (g->indices > 0)
         return (double)(bits % g->indices);
-    double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
+    double x = g->dist == DIST_MIXED ? draw_mixed(g, bits, i)
+               : g->integers         ? draw_integer(g, bits)
+                                     : draw_real(g, bits, i);
     return into_domain(x, g->low, g->high, g->integers ? 1 : 0) + 0.0; /* no negative zero */
+}
+
+/* Of DIST_MIXED. A half scaled so that the greatest element is near its limit of 2^16 keeps steps of 2^-24: 2^-32 of
+ * the greatest is no more than a few of them, also where two halves are added. Squares of squares still are numbers. */
+#define GREATEST 0x1p26
+#define GREATEST_HALF 32.0 /* sums of a thousand are within the type */
+#define SMALL_SHARE 0x1p-32
+#define SMALL_SHARE_HALF 0x1p-12
+
+static void set_up_mixed(dtype type, generator *g)
+{
+    const bool half = type == DTYPE_F16;
+    const double bound = fmax(fabs(g->low), fabs(g->high));
+    g->reach = fmin(dtype_is_float(type) ? half ? GREATEST_HALF : GREATEST : g->large, bound);
+    g->least = g->reach * (half ? SMALL_SHARE_HALF : SMALL_SHARE);
 }
 
 static bool is_unsigned(dtype t)
@@ -180,6 +216,7 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
         g->large = type == DTYPE_F16 ? 3 : 10;
     else
         g->large = dtype_bytes(type) == 1 ? 100 : 1000;
+    set_up_mixed(type, g);
     if (strcmp(x->init ? x->init : "", "index") == 0)
         return read_indices(t, types, shape, x, g, err);
     return KW_OK;
@@ -255,6 +292,8 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
         return code;
     if (dist == DIST_ROWS)
         whole.g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
+    if (dist == DIST_MIXED)
+        whole.g.mixed = mixed_rule_of(t, tensor, l, seed);
     fill_parts(&whole, threads_for(l->elements));
     return KW_OK;
 }
