@@ -171,10 +171,10 @@ static void around_tiles(void **state)
     assert_int_equal(s.n, 7);
     assert_int_equal(s.cases[4].shape.dims[0], 97);
     assert_int_equal(s.cases[5].shape.dims[0], 95);
-    bool seen[DIST_COUNT] = {false};
+    bool seen[DIST_ROUND] = {false};
     for (size_t i = 0; i < s.n; i++)
         seen[s.cases[i].dist] = true;
-    for (size_t d = 0; d < DIST_COUNT; d++)
+    for (size_t d = 0; d < DIST_ROUND; d++)
         assert_true(seen[d]);
     end(&s);
     text.requires_ = "\"N % 4 == 0\"";
@@ -215,14 +215,14 @@ static void general(void **state)
     assert_int_equal(s.n, s.source.n_edges + 20 + 1); /* P is 1, which is no tile */
     for (size_t i = 0; i < s.source.n_edges; i++)
         assert_int_equal(s.cases[i].shape.dims[0], s.source.edges[i].dims[0]);
-    size_t of[DIST_COUNT] = {0};
+    size_t of[DIST_ROUND] = {0};
     for (size_t i = 0; i < s.n; i++)
         of[s.cases[i].dist]++;
-    for (size_t d = 0; d < DIST_COUNT; d++)
+    for (size_t d = 0; d < DIST_ROUND; d++)
         assert_true(of[d] >= 5);
     /* Every value of the scalar meets every distribution. */
     for (size_t k = 0; k < s.t->scalars[0].n_values; k++)
-        for (size_t d = 0; d < DIST_COUNT; d++) {
+        for (size_t d = 0; d < DIST_ROUND; d++) {
             size_t met = 0;
             for (size_t i = 0; i < s.n; i++)
                 met += s.cases[i].dist == (distribution)d && s.cases[i].scalars[0] == s.t->scalars[0].values[k];

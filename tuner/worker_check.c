@@ -16,6 +16,10 @@
 static const unsigned char poison_of[2] = {0xff, 0x7b};
 static const unsigned char guard_of[2] = {0xff, 0xa5};
 
+/* Launches of a winner without a look at what they do. */
+#define SOAK_RUNS 256
+#define SOAK_NS 100000000
+
 /* ---- checks, also used after timing ---- */
 
 bool run_check_guards(run *r, const buffer_set *set)
@@ -403,7 +407,7 @@ static void drop_outputs(run *r)
     }
 }
 
-static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
+static bool run_once(run *r, const case_data *data, buffer_set *set, int pass, uint64_t seed)
 {
     kw_error err;
     /* A simulator knows what was never written. */
@@ -411,6 +415,8 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     const int poison = unwritten ? BUFFERS_UNWRITTEN : poison_of[pass];
     if (buffers_restore(set, data, poison, guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (pass > 0 && !run_leave_gaps(r, data, set, seed))
+        return false;
     if (!run_spoil_local(r, set, poison_of[pass]))
         return false;
     int64_t start = clock_now_ns();
@@ -422,24 +428,25 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
 }
 
 /* A simulator runs everything in one order, and a second run would tell nothing that it does not see in the first. */
-static bool run_both(run *r, const case_data *data, buffer_set *set)
+static bool run_both(run *r, const case_data *data, buffer_set *set, uint64_t seed)
 {
     if (r->job->mode == JOB_VERIFY && device_describe(r->device)->simulated)
-        return run_once(r, data, set, 0);
-    return run_once(r, data, set, 0) && keep_outputs(r, set) && run_once(r, data, set, 1);
+        return run_once(r, data, set, 0, seed);
+    return run_once(r, data, set, 0, seed) && keep_outputs(r, set) && run_once(r, data, set, 1, seed);
 }
 
 /* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
- * the first two gives that one. Fences are up (device_launch.fenced): a read past an end shows in no result, and what
+ * the first two gives that one, and what was left in temporaries is there. A winner runs a fourth time, on inputs that
+ * differ from the third ones in few elements: it may know inputs by some of their elements. Fences are up (device_launch.fenced): a read past an end shows in no result, and what
  * was written there has been found before. */
-static bool run_on_others(run *r, const job_case *c, buffer_set *set)
+static bool run_on_others(run *r, const job_case *c, buffer_set *set, uint64_t seed)
 {
     case_data *data = NULL;
     kw_error err;
-    if (!run_case_data(r, c, inputs_probe_seed(c->seed), &data))
+    if (!run_case_data(r, c, seed, &data))
         return false;
     run_announce(r, r->stage);
-    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+    if (buffers_restore_tensors(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
     if (!run_spoil_local(r, set, poison_of[0]))
         return false;
@@ -448,6 +455,19 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set)
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running a third time, where a read outside of a tensor is an invalid one");
     return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
+}
+
+/* Many launches in a row, and one that is looked at: a kernel that counts its launches is another one by then. */
+static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_set *set)
+{
+    const int64_t start = clock_now_ns();
+    kw_error err;
+    for (size_t i = 0; i < set->n_launches; i++)
+        set->launches[i].fenced = false;
+    for (int i = 0; i < SOAK_RUNS && set->n_launches > 0 && clock_now_ns() - start < SOAK_NS; i++)
+        if (device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+            return run_device_failed(r, &err, "running many times");
+    return run_once(r, data, set, 1, c->seed);
 }
 
 static void add_shape(run *r, const job_case *c)
@@ -472,10 +492,14 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
     if (good) {
         run_announce(r, r->stage);
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
-        good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
+        good = set ? run_both(r, data, set, c->seed) : run_device_failed(r, &err, "memory for the tensors");
         if (good && others)
-            good = run_on_others(r, c, set);
+            good = run_on_others(r, c, set, inputs_probe_seed(c->seed));
+        if (good && others && r->job->mode == JOB_VERIFY)
+            good = run_on_others(r, c, set, inputs_near_seed(inputs_probe_seed(c->seed)));
     }
+    if (good && others && r->job->mode == JOB_VERIFY && r->stage == STAGE_SMOKE)
+        good = run_soak(r, c, data, set);
     if (!good)
         add_shape(r, c);
     buffers_free(set);
