@@ -200,7 +200,7 @@ static bool only_exact(const task *t)
 {
     bool exact = true;
     for (size_t i = 0; i < t->n_tensors; i++)
-        exact = exact && (t->tensors[i].access == TASK_IN || t->tensors[i].compare == COMPARE_EXACT);
+        exact = exact && (t->tensors[i].access == TASK_IN || t->tensors[i].compare == TASK_COMPARE_EXACT);
     return exact;
 }
 
