@@ -12,10 +12,10 @@
 #define LEAST_NUMBER 3
 #define MOST_NUMBER (INT64_C(1) << 26)
 #define NUMBERS 10
-#define SEARCHED 256            /* numbers of a text that are looked at */
-#define SHORT_DIM 16            /* of the other dims, where all of them would be too much work */
-#define FEW_LARGE 3             /* shapes that are not small */
-#define LARGE_OPERATIONS 1e8    /* of such a shape */
+#define SEARCHED 256         /* numbers of a text that are looked at */
+#define SHORT_DIM 16         /* of the other dims, where all of them would be too much work */
+#define FEW_LARGE 3          /* shapes that are not small */
+#define LARGE_OPERATIONS 1e8 /* of such a shape */
 #define LARGE_ELEMENTS (1 << 23)
 #define MANY_ELEMENTS 16384
 
@@ -65,8 +65,9 @@ static bool decides(const char *text, const char *p, const char *end)
         p--;
     while (isspace((unsigned char)*end))
         end++;
-    const bool before = p > text && strchr("<>=%/&!", p[-1]);
-    return before || (*end && strchr("<>%/&=", *end));
+    const bool behind_comment = p > text + 1 && p[-1] == '/' && p[-2] == '*';
+    const bool at_comment = end[0] == '/' && (end[1] == '/' || end[1] == '*');
+    return (p > text && !behind_comment && strchr("<>=%/&!", p[-1])) || (*end && !at_comment && strchr("<>%/&=", *end));
 }
 
 static void put_number(int64_t x, int64_t *out, size_t *n, size_t most)

@@ -17,14 +17,15 @@
 typedef struct generator {
     distribution dist;
     uint64_t seed, stream;
-    bool integers;    /* only whole numbers: integer types, or DIST_INTEGERS */
-    double low, high; /* domain */
-    double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
-    double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
-    unsigned thin;    /* DIST_INTEGERS: one element in 2^thin is not zero */
-    uint64_t row;     /* DIST_ROWS, DIST_OFFSET: elements that share a value, or lie close together */
+    uint64_t shared;    /* the seed that this one is near, else the same */
+    bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
+    double low, high;   /* domain */
+    double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    unsigned thin;      /* DIST_INTEGERS: one element in 2^thin is not zero */
+    uint64_t row;       /* DIST_ROWS, DIST_OFFSET: elements that share a value, or lie close together */
     double last_digits; /* DIST_OFFSET: what differences are to their numbers */
-    int powers;       /* DIST_SCALED: of two; DIST_OFFSET: at most so many */
+    int powers;         /* DIST_SCALED: of two; DIST_OFFSET: at most so many */
     uint64_t elements;
     uint64_t apart;   /* the element, or row, that always differs between seeds that are near each other */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
@@ -49,8 +50,9 @@ typedef struct generator {
 #define SECOND_STREAM 1000
 #define NEAR_STREAM 3000
 
-/* Of a seed: see inputs_near_seed. */
-#define NEAR_BIT ((uint64_t)1 << 63)
+/* Of seeds that inputs_near_seed made: what no other seed begins with, but for one in 65,536, and the rest. */
+#define NEAR_MARK ((uint64_t)0x6e65 << 48)
+#define NEAR_REST (((uint64_t)1 << 48) - 1)
 
 /* Bell-shaped with mean 0 and variance 1: the sum of four uniform 16-bit numbers. Needs no libm, whose last digits
  * differ between machines. */
@@ -99,7 +101,7 @@ static double draw_integer(const generator *g, uint64_t bits)
  * sign does not matter. */
 static double draw_offset(const generator *g, uint64_t bits, uint64_t i)
 {
-    const uint64_t of_row = counter_rng_u64(g->seed & ~NEAR_BIT, g->stream + SECOND_STREAM, i / g->row);
+    const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
     if ((of_row >> 4 & 7) == 0)
         return bits & 1 ? 0.0 : -0.0;
     const double far = ldexp(1 + (double)(of_row >> 8 & 7) / 8, (int)((of_row >> 16) % ((uint64_t)g->powers + 1)));
@@ -111,7 +113,7 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
 {
     switch (g->dist) {
     case DIST_LARGE: {
-        uint64_t more = counter_rng_u64(g->seed & ~NEAR_BIT, g->stream + SECOND_STREAM, i);
+        uint64_t more = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i);
         return ldexp(bell(bits), (int)(more % ((uint64_t)g->large + 1)));
     }
     case DIST_SPARSE:
@@ -123,7 +125,7 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
     case DIST_OFFSET:
         return draw_offset(g, bits, i);
     case DIST_SCALED: {
-        const uint64_t of_row = counter_rng_u64(g->seed & ~NEAR_BIT, g->stream + SECOND_STREAM, i / g->row);
+        const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
         return ldexp(of_row & 3 ? bell(bits) : -fabs(bell(bits)), g->powers);
     }
     case DIST_INTEGERS:
@@ -151,7 +153,7 @@ static double into_domain(double x, double low, double high, double step)
 /* The seed of element i: of two that are near each other the same but for one element in 64, and one for certain. */
 static uint64_t seed_at(const generator *g, uint64_t i)
 {
-    const uint64_t shared = g->seed & ~NEAR_BIT;
+    const uint64_t shared = g->shared;
     const bool apart = i == g->apart || (counter_rng_u64(shared, g->stream + NEAR_STREAM, i) & 63) == 0;
     return apart ? g->seed : shared;
 }
@@ -159,7 +161,7 @@ static uint64_t seed_at(const generator *g, uint64_t i)
 static double draw(const generator *g, uint64_t i)
 {
     const uint64_t at = g->dist == DIST_ROWS && g->indices == 0 ? i / g->row : i;
-    uint64_t bits = counter_rng_u64(g->seed & NEAR_BIT ? seed_at(g, at) : g->seed, g->stream, at);
+    uint64_t bits = counter_rng_u64(g->seed != g->shared ? seed_at(g, at) : g->seed, g->stream, at);
     if (g->thin > 0 && g->indices == 0) {
         /* Most are zero, but none at the ends, where loops go wrong. */
         const bool end = i < FULL_ENDS || i + FULL_ENDS >= g->elements;
@@ -220,6 +222,7 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
     const bool real = dtype_is_float(type);
     *g = (generator){.dist = dist,
                      .seed = seed,
+                     .shared = (seed & ~NEAR_REST) == NEAR_MARK ? seed & NEAR_REST : seed,
                      .stream = tensor,
                      .integers = !real || dist == DIST_INTEGERS,
                      .low = x->domain_min,
@@ -330,7 +333,7 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
         whole.g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
     whole.g.elements = l->elements;
     const uint64_t places = dist == DIST_ROWS && l->elements > 0 ? (l->elements - 1) / whole.g.row + 1 : l->elements;
-    whole.g.apart = places > 0 ? counter_rng_u64(seed & ~NEAR_BIT, NEAR_STREAM, tensor) % places : 0;
+    whole.g.apart = places > 0 ? counter_rng_u64(seed, NEAR_STREAM, tensor) % places : 0;
     fill_parts(&whole, threads_for(l->elements));
     return KW_OK;
 }
@@ -340,9 +343,14 @@ uint64_t inputs_scaled_seed(uint64_t seed, uint64_t way)
     return (seed & ~(uint64_t)7) | (way & 1) | (way / 2 & 3) << 1;
 }
 
-uint64_t inputs_near_seed(uint64_t seed)
+uint64_t inputs_near_base(uint64_t seed)
 {
-    return seed ^ NEAR_BIT;
+    return seed & NEAR_REST;
+}
+
+uint64_t inputs_near_seed(uint64_t base)
+{
+    return base | NEAR_MARK;
 }
 
 uint64_t inputs_probe_seed(uint64_t seed)

@@ -176,4 +176,7 @@ bool run_time(run *r, const job_case *c);
  * unwritten is known from the first run. */
 bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64_t seed);
 
+/* Runs the trusted kernel on a sampled case, checks it where the reference spoke, and keeps its output in `data`. */
+bool run_trusted(run *r, const job_case *c, case_data *data);
+
 #endif
