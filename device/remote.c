@@ -354,6 +354,7 @@ static kw_code start(device *d, kw_error *err)
     kw_code code = runner_start(&r->runner, r->argv, r->environment, err);
     if (code == KW_OK)
         code = open_in_runner(d, err);
+    r->runner.first_tasks = runner_tasks(&r->runner);
     return code;
 }
 
@@ -417,6 +418,13 @@ bool device_is_remote(const device *d)
 pid_t device_runner_pid(const device *d)
 {
     return remote_of(d)->runner.pid;
+}
+
+size_t device_runner_tasks(const device *d, size_t *at_first)
+{
+    const runner *r = &remote_of(d)->runner;
+    *at_first = r->first_tasks;
+    return runner_tasks(r);
 }
 
 kw_code device_revive(device *d, kw_error *err)

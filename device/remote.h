@@ -27,6 +27,10 @@ kw_code device_open_remote(const char *spec, const char *const *argv, const char
 bool device_is_remote(const device *d);
 pid_t device_runner_pid(const device *d); /* for messages and tests */
 
+/* Threads of the runner and programs started by it that run now, and how many there were when its driver had been
+ * opened. 0: not known. */
+size_t device_runner_tasks(const device *d, size_t *at_first);
+
 /* After DEVICE_FAULT_LOST: a new runner behind the same device. Buffers that lie in the worker keep their contents;
  * those of the old runner, and its programs, are good for nothing but being freed. */
 kw_code device_revive(device *d, kw_error *err);

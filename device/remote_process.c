@@ -80,6 +80,36 @@ kw_code runner_start(runner *r, char *const *argv, char *const *environment, kw_
     return kw_error_set(err, KW_ENVIRONMENT, "%s cannot be started to run kernels: %s", argv[0], strerror(failure));
 }
 
+/* ---- what it does at once ---- */
+
+/* Numbers in /proc/PID/task/TID/children; 0 where the kernel does not offer it. */
+static size_t children_of(pid_t pid, const char *thread)
+{
+    char path[320];
+    size_t n = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task/%s/children", (long)pid, thread);
+    FILE *f = fopen(path, "re");
+    for (long child; f && fscanf(f, "%ld", &child) == 1;)
+        n++;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+size_t runner_tasks(const runner *r)
+{
+    char path[64];
+    size_t n = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)r->pid);
+    DIR *tasks = r->pid > 0 ? opendir(path) : NULL;
+    for (struct dirent *e; tasks && (e = readdir(tasks)) != NULL;)
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
+            n += 1 + children_of(r->pid, e->d_name);
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
 /* ---- asking ---- */
 
 static uint64_t resident_bytes(pid_t pid)

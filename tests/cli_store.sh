@@ -85,7 +85,8 @@ done
 check 'no trace, no work' [ ! -e trace.db ]
 check 'nothing half-written' [ -z "$(find . -name '*.tmp.*')" ]
 
-# A file system that is full in the middle of a file: writing ends after 8 blocks. Signal 25 is that limit's.
+# A file system that is full in the middle of a file: writing ends after 8 blocks. Signal 25 is that limit's;
+# the program does not die of it.
 if (trap '' 25 && ulimit -f 8 && ! head -c 100000 /dev/zero >limit.out) 2>/dev/null; then
     "$kw" results export --all --samples --store good.db -o whole.jsonl
     for pair in "emit saxpy --store good.db -o kept.h" "results merge whole.jsonl -o kept.h" "results export --all --samples --store good.db -o kept.h" \
@@ -93,7 +94,7 @@ if (trap '' 25 && ulimit -f 8 && ! head -c 100000 /dev/zero >limit.out) 2>/dev/n
         echo 'the old file' >kept.h
         before=$(printf '// %.0sx' $(seq 3000)) && template wide.cl
         # shellcheck disable=SC2086 # words
-        output=$(trap '' 25 && ulimit -f 8 && "$kw" $pair 2>&1)
+        output=$(ulimit -f 8 && "$kw" $pair 2>&1)
         status=$?
         check "full disk: $pair: status 3" [ "$status" -eq 3 ]
         check "full disk: $pair: it is said" has "$output" 'kept.h: cannot write'
@@ -102,11 +103,17 @@ if (trap '' 25 && ulimit -f 8 && ! head -c 100000 /dev/zero >limit.out) 2>/dev/n
     done
     # The store: what was measured before stays, and the run ends.
     params='"WG": {"values": "range(1, 1000)"}' local='64' before='#pragma fake time_ns=${WG}' && template many.cl
-    output=$(trap '' 25 && ulimit -f 400 &&
+    output=$(ulimit -f 400 &&
         "$kw" tune saxpy --template many.cl --dims N=100 --budget 1000 --store full.db 2>&1)
     status=$?
     check 'full disk: tune: status 3' [ "$status" -eq 3 ]
     check 'full disk: tune: it is said' has "$output" 'full.db'
+    check 'full disk: tune: what to do' has "$output" 'ulimit -f'
+    (ulimit -f 8 && "$kw" results export --all --samples --store good.db >limit.out 2>errors)
+    status=$? errors=$(cat errors) output=''
+    check 'standard output at the limit: status 3' [ "$status" -eq 3 ]
+    check 'standard output at the limit: it is said' has "$errors" 'standard output'
+    check 'standard output at the limit: in one line' [ "$(lines "$errors")" -eq 1 ]
     works 'full disk: the store can be read' results show --store full.db --json
     check 'full disk: rows are kept' [ "$(lines "$output")" -gt 0 ]
     kept=$(lines "$output")

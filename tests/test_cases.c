@@ -66,7 +66,7 @@ static void smoke_hidden_target(void **state)
     setting s;
     begin(&s, &plain, "N=5000", 0);
     for_target(&s, "N=5000");
-    assert_int_equal(s.n, 7); /* one smoke shape, five hidden ones since there are no tiles, the target */
+    assert_int_equal(s.n, 8); /* one smoke shape, six hidden ones since there are no tiles, the target */
     assert_true(s.cases[0].shape.dims[0] >= 32 && s.cases[0].shape.dims[0] <= 65537);
     for (size_t i = 0; i < s.n; i++) {
         assert_int_equal(s.cases[i].plan.n_launches, 1);
@@ -129,7 +129,7 @@ static void requires_hold(void **state)
     text.requires_ = "\"N % 8 == 0\"";
     begin(&s, &text, "N=800", 0);
     for_target(&s, "N=800");
-    assert_int_equal(s.n, 7);
+    assert_int_equal(s.n, 8);
     for (size_t i = 0; i < s.n; i++)
         assert_int_equal(s.cases[i].shape.dims[0] % 8, 0);
     task_shape wrong = shape_of(s.t, "N=801");
@@ -168,8 +168,9 @@ static void around_tiles(void **state)
     text.params = "\"TILE\": {\"values\": [96]}, \"NAME\": {\"values\": [\"a\"]}, \"ON\": {\"values\": [true]}";
     begin(&s, &text, "N=5000", 0);
     for_target(&s, "N=5000");
-    assert_int_equal(s.n, 7);
+    assert_int_equal(s.n, 8);
     assert_int_equal(s.cases[4].shape.dims[0], 97);
+    assert_int_equal(s.cases[4].dist, DIST_MIXED); /* long enough for great and small numbers in every row */
     assert_int_equal(s.cases[5].shape.dims[0], 95);
     bool seen[DIST_ROUND] = {false};
     for (size_t i = 0; i < s.n; i++)
@@ -388,7 +389,7 @@ static void task_without_edges(void **state)
     s.t->edge_shapes_file = NULL;
     assert_int_equal(case_source_init(&s.source, s.t, &s.types, fake_limits(), s.trusted, 0, &err), KW_OK);
     for_target(&s, "N=5000");
-    assert_int_equal(s.n, 7);
+    assert_int_equal(s.n, 8);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
     assert_int_equal(s.n, 20 + 1 + 15);
     end(&s);

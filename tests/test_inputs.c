@@ -98,8 +98,8 @@ static void test_golden_bytes(void **state)
     (void)state;
     static const char *const golden[DIST_COUNT] = {
         "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
-        "439958c24c4c0100f01a5bf076d8a67b", "450fcbf220f7cf4f86894eed0c6ad449", "4942f12e3a9786231ca9a619b9b50207",
-        "fda567532b2b2cc960e56aa572ef1d3f", "47c15edf6ca722df76d9ea2827ba185d"};
+        "439958c24c4c0100f01a5bf076d8a67b", "6feeb03a8a3976f51b97649325ff8e13", "450fcbf220f7cf4f86894eed0c6ad449",
+        "4942f12e3a9786231ca9a619b9b50207", "fda567532b2b2cc960e56aa572ef1d3f", "47c15edf6ca722df76d9ea2827ba185d"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];
@@ -317,6 +317,94 @@ static void test_large_and_sparse(void **state)
     task_free(f.t);
 }
 
+/* Of the product of matrices: at every step of k at most one operand is great, and the other is zero there. */
+static void test_great_meets_zero(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 30, K = 65 };
+    kw_error err;
+    task *t;
+    task_types types;
+    task_shape shape;
+    assert_int_equal(task_load("gemm_bias_gelu", &t, &err), KW_OK);
+    assert_int_equal(task_types_parse(t, NULL, &types, &err), KW_OK);
+    assert_int_equal(task_shape_parse(t, "M=40,N=30,K=65", &shape, &err), KW_OK);
+    double *x[3];
+    for (size_t i = 0; i < 3; i++) {
+        tensor_layout l;
+        assert_int_equal(layout_of(t, &types, &shape, i, &l, &err), KW_OK);
+        x[i] = mem_calloc(l.elements, sizeof *x[i]);
+        assert_int_equal(inputs_fill(t, &types, &shape, i, DIST_MIXED, 11, &l, NULL, x[i], &err), KW_OK);
+    }
+    size_t great_steps[2] = {0}, rows_without = M, small_products = 0;
+    for (size_t k = 0; k < K; k++) {
+        double a = 0, b = 0;
+        for (size_t m = 0; m < M; m++)
+            a = fmax(a, fabs(x[0][m * K + k]));
+        for (size_t n = 0; n < N; n++)
+            b = fmax(b, fabs(x[1][k * N + n]));
+        assert_true(a <= 0x1p26 && b <= 0x1p26);
+        assert_true(a * b < 0x1p-6); /* small ones are within 3.5 / 64 */
+        great_steps[0] += a >= 0x1p25;
+        great_steps[1] += b >= 0x1p25;
+        small_products += a > 0 && b > 0;
+    }
+    assert_in_range(great_steps[0], 1, 16);
+    assert_in_range(great_steps[1], 1, 16);
+    assert_in_range(small_products, 30, 63);
+    for (size_t m = 0; m < M; m++) {
+        bool great[2] = {false};
+        for (size_t k = 0; k < K; k++)
+            if (fabs(x[0][m * K + k]) >= 0x1p25)
+                great[x[0][m * K + k] > 0] = true;
+        assert_false(great[0] && great[1]);
+        rows_without -= great[0] || great[1];
+    }
+    assert_in_range(rows_without, 1, 30);
+    size_t zeros = 0;
+    for (size_t n = 0; n < N; n++) { /* added to the products: it must not hide them */
+        assert_true(fabs(x[2][n]) < 0x1p-4);
+        zeros += x[2][n] == 0;
+    }
+    assert_in_range(zeros, N / 2, N - 1);
+    for (size_t i = 0; i < 3; i++)
+        free(x[i]);
+    task_free(t);
+}
+
+/* A single input: some elements of most rows are great, of one sign a row. Halves keep to their range. */
+static void test_mixed_rows_and_halves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        double greatest, small;
+    } tries[] = {{"f32", 0x1p26, 0x1p-4}, {"f64", 0x1p26, 0x1p-4}, {"f16", 32, 0x1p-5}};
+    for (size_t k = 0; k < sizeof tries / sizeof *tries; k++) {
+        fixture f = make(tries[k].type, "M=64,N=60,ld=70");
+        for (size_t tensor = ANY; tensor <= SHARE; tensor++) {
+            const bool share = tensor == SHARE; /* 0..1 */
+            const double greatest = share ? 1 : tries[k].greatest, small = share ? 0x1p-8 : tries[k].small;
+            drawn x = fill(&f, tensor, DIST_MIXED, 5);
+            size_t great = 0, zeros = 0, between = 0, negative = 0;
+            for (uint64_t i = 0; i < x.l.elements; i++) {
+                const double size = fabs(x.values[i]);
+                great += size >= greatest / 2;
+                zeros += size == 0;
+                between += size > small + 2 && size < greatest / 2;
+                negative += x.values[i] < 0;
+                assert_true(size <= greatest + 2);
+            }
+            assert_true(great > 20 && great < x.l.elements / 4);
+            assert_int_equal(between, 0);
+            assert_true(tensor == NEGATIVE ? zeros == 0 : zeros > x.l.elements / 3);
+            assert_true(tensor == NEGATIVE ? negative == x.l.elements : tensor == ANY ? negative > 100 : negative == 0);
+            drop(&x);
+        }
+        task_free(f.t);
+    }
+}
+
 static void test_indices(void **state)
 {
     (void)state;
@@ -452,6 +540,8 @@ int main(void)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_integers_of_a_long_sum),
         cmocka_unit_test(test_large_and_sparse),
+        cmocka_unit_test(test_great_meets_zero),
+        cmocka_unit_test(test_mixed_rows_and_halves),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_probe_seed_is_another),
         cmocka_unit_test(test_dense_layout),

@@ -464,6 +464,64 @@ static void test_no_look_at_expected_values(void **state)
     expect(f, deed, OUTCOME_WRONG, "y[0] is -13, expected"); /* nor does it get at the protocol */
 }
 
+/* The one child that runs kernels, and how many threads it has. */
+static pid_t runner_of(pid_t worker, size_t *threads)
+{
+    char path[80];
+    long runner = 0, more = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)worker, (long)worker);
+    FILE *f = fopen(path, "r");
+    if (!f || fscanf(f, "%ld", &runner) != 1 || fscanf(f, "%ld", &more) == 1)
+        runner = 0;
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof path, "/proc/%ld/task", runner);
+    DIR *tasks = opendir(path);
+    *threads = 0;
+    for (struct dirent *e; tasks && (e = readdir(tasks)) != NULL;)
+        *threads += e->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return (pid_t)runner;
+}
+
+/* A thread of the runner that waits for ever: it would be there while the next candidate is timed. */
+static const char leaves_thread[] =
+    "long result;\n"
+    "__asm__ volatile(\"xorl %%r10d, %%r10d\\n\\tsyscall\\n\\ttestq %%rax, %%rax\\n\\tjnz 2f\\n\"\n"
+    "                 \"1:\\tmovl $34, %%eax\\n\\tsyscall\\n\\tjmp 1b\\n2:\"\n"
+    "                 : \"=a\"(result) : \"a\"(56), \"D\"(0x50f00), \"S\"(0), \"d\"(0)\n"
+    "                 : \"rcx\", \"r8\", \"r10\", \"r11\", \"memory\");\n"
+    "if (result < 0) y[0] = (float)result;";
+
+static void test_no_thread_is_left(void **state)
+{
+    fixture *f = *state;
+    size_t usual, now;
+    need_native_kernels(f);
+    expect(f, "", OUTCOME_OK, NULL);
+    const pid_t first = runner_of(f->w.pid, &usual);
+    if (first <= 0) {
+        print_message("skipped: the system does not list children\n");
+        skip();
+    }
+    /* An ordinary candidate leaves the runner as it was. */
+    expect(f, "y[i] += 0.0f;", OUTCOME_OK, NULL);
+    assert_int_equal(runner_of(f->w.pid, &now), first);
+    assert_int_equal(now, usual);
+    /* The kernel is right, and its result counts; its process ends. */
+    expect(f, leaves_thread, OUTCOME_OK, NULL);
+    const pid_t second = runner_of(f->w.pid, &now);
+    assert_true(second > 0 && second != first);
+    assert_int_equal(now, usual);
+    expect(f, "", OUTCOME_OK, NULL);
+    assert_int_equal(runner_of(f->w.pid, &now), second);
+    /* Again: the first time taught nothing wrong. */
+    expect(f, leaves_thread, OUTCOME_OK, NULL);
+    assert_true(runner_of(f->w.pid, &now) != second);
+    assert_int_equal(now, usual);
+}
+
 static void test_no_writing_elsewhere(void **state)
 {
     fixture *f = *state;
@@ -539,6 +597,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_folders),
         WITH_WORKER(test_hostile_kernels),
+        WITH_WORKER(test_no_thread_is_left),
         WITH_WORKER(test_no_look_at_expected_values),
         WITH_WORKER(test_no_writing_elsewhere),
         WITH_WORKER(test_no_process_is_left),

@@ -3,6 +3,7 @@
 
 #include "base/counter_rng.h"
 #include "base/mem.h"
+#include "tuner/inputs_mixed.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -28,6 +29,9 @@ typedef struct generator {
     int powers;         /* DIST_SCALED: of two; DIST_OFFSET: at most so many */
     uint64_t elements;
     uint64_t apart;   /* the element, or row, that always differs between seeds that are near each other */
+    mixed_rule mixed; /* DIST_MIXED */
+    double reach;     /* DIST_MIXED: no great number is beyond, none below its half */
+    double least;     /* DIST_MIXED: what `bell` is multiplied by for a small real number */
     uint64_t indices; /* "init": {"generator": "index"}: values 0..indices-1; 0: not an index tensor */
 } generator;
 
@@ -90,6 +94,7 @@ static double draw_integer(const generator *g, uint64_t bits)
         return bits & 3 ? whole(bits >> 8, 8) : 0;
     case DIST_OFFSET: /* whole numbers have neither fractions nor far more room */
     case DIST_SCALED:
+    case DIST_MIXED: /* has a function of its own */
     case DIST_NORMAL:
     case DIST_COUNT:
         break;
@@ -128,6 +133,7 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
         const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
         return ldexp(of_row & 3 ? bell(bits) : -fabs(bell(bits)), g->powers);
     }
+    case DIST_MIXED:
     case DIST_INTEGERS:
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -158,6 +164,19 @@ static uint64_t seed_at(const generator *g, uint64_t i)
     return apart ? g->seed : shared;
 }
 
+static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
+{
+    const mixed_size size = mixed_size_at(&g->mixed, i);
+    if (size == MIXED_ZERO)
+        return 0;
+    if (size == MIXED_SMALL)
+        return g->integers ? whole(bits >> 8, 3) : g->least * bell(bits);
+    double x = g->reach * (0.5 + (double)(bits >> 12) * 0x1p-53);
+    x = g->integers ? floor(x) : x;
+    x = size == MIXED_GREAT_NEGATIVE ? -x : x;
+    return (x > g->high && -x >= g->low) || (x < g->low && -x <= g->high) ? -x : x;
+}
+
 static double draw(const generator *g, uint64_t i)
 {
     const uint64_t at = g->dist == DIST_ROWS && g->indices == 0 ? i / g->row : i;
@@ -170,9 +189,26 @@ static double draw(const generator *g, uint64_t i)
     }
     if (g->indices > 0)
         return (double)(bits % g->indices);
-    double x = g->integers ? draw_integer(g, bits) : draw_real(g, bits, i);
+    double x = g->dist == DIST_MIXED ? draw_mixed(g, bits, i)
+               : g->integers         ? draw_integer(g, bits)
+                                     : draw_real(g, bits, i);
     x = into_domain(x, g->low, g->high, g->integers ? 1 : 0);
     return g->dist == DIST_OFFSET && g->low < 0 ? x : x + 0.0; /* else no negative zero */
+}
+
+/* Of DIST_MIXED. A half scaled so that the greatest element is near its limit of 2^16 keeps steps of 2^-24: 2^-32 of
+ * the greatest is no more than a few of them, also where two halves are added. Squares of squares still are numbers. */
+#define GREATEST 0x1p26
+#define GREATEST_HALF 32.0 /* sums of a thousand are within the type */
+#define SMALL_SHARE 0x1p-32
+#define SMALL_SHARE_HALF 0x1p-12
+
+static void set_up_mixed(dtype type, generator *g)
+{
+    const bool half = type == DTYPE_F16;
+    const double bound = fmax(fabs(g->low), fabs(g->high));
+    g->reach = fmin(dtype_is_float(type) ? half ? GREATEST_HALF : GREATEST : g->large, bound);
+    g->least = g->reach * (half ? SMALL_SHARE_HALF : SMALL_SHARE);
 }
 
 static bool is_unsigned(dtype t)
@@ -256,6 +292,7 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
     g->last_digits = type == DTYPE_F16 ? 0x1p-8 : 0x1p-21;
     if (dist == DIST_SCALED)
         g->powers = scaled_powers(t, seed, tensor, type);
+    set_up_mixed(type, g);
     if (strcmp(x->init ? x->init : "", "index") == 0)
         return read_indices(t, types, shape, x, g, err);
     return KW_OK;
@@ -334,6 +371,8 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     whole.g.elements = l->elements;
     const uint64_t places = dist == DIST_ROWS && l->elements > 0 ? (l->elements - 1) / whole.g.row + 1 : l->elements;
     whole.g.apart = places > 0 ? counter_rng_u64(seed, NEAR_STREAM, tensor) % places : 0;
+    if (dist == DIST_MIXED)
+        whole.g.mixed = mixed_rule_of(t, tensor, l, whole.g.shared);
     fill_parts(&whole, threads_for(l->elements));
     return KW_OK;
 }

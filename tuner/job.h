@@ -44,6 +44,7 @@ typedef enum distribution {
     DIST_INTEGERS,            /* small integers, exact in the type at small reduction lengths */
     DIST_LARGE,               /* large magnitudes, mixed signs */
     DIST_SPARSE,              /* zeros with sparse spikes */
+    DIST_MIXED,               /* great numbers that meet zeros, beside small ones that make the result */
     DIST_NEGATIVE,            /* all below zero */
     DIST_ROWS,                /* one value a row, some rows of zeros: ties everywhere */
     DIST_ROUND,               /* those above go round through the cases of every job; those below are for winners */

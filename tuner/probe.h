@@ -44,13 +44,15 @@ typedef struct probe_case {
 
 typedef struct probe_limit {
     double ns;      /* NaN when nothing can be said */
-    const char *by; /* what it comes from: "fma", "memory", "cache", "launch"; NULL when nothing can be said */
+    const char *by; /* what it comes from: "fma", "memory", "cache", "launch", of a floor "matrix" as well; NULL when
+                       nothing can be said */
 } probe_limit;
 
 /* The time of a run that reaches the device's limit; `method` as in a record. Percent of the limit: 100 ns / time. */
 probe_limit probe_limit_of(const probe_case *c, const char *method);
 /* The time that no run can be below, margins included. `source` of the candidate: kernels that may use matrix units are
- * not held to the rate of multiply-adds. NaN as well when the machine was too busy for the figures to be limits. */
+ * held to a multiple of the rate of multiply-adds that no such unit surpasses. NaN as well when the machine was too
+ * busy for the figures to be limits. */
 probe_limit probe_floor_of(const probe_case *c, const char *source);
 /* The figures were made while the machine was so busy that they are no limits. */
 bool probe_was_busy(const probe_figures *f);

@@ -124,8 +124,7 @@ probe_limit probe_limit_of(const probe_case *c, const char *method)
 
 /* ---- the floor ---- */
 
-/* Vendors' matrix units compute with less precision several times as fast, and sums of such parts can be right. OpenCL
- * C reaches them by inline assembly or by functions of the vendor's. */
+/* OpenCL C reaches matrix units by inline assembly or by functions of the vendor's. */
 static bool may_use_matrix_units(const char *source)
 {
     static const char *const signs[] = {"asm", "matrix_mad", "__builtin", "__nvvm"};
@@ -133,6 +132,46 @@ static bool may_use_matrix_units(const char *source)
         if (strstr(source, signs[i]))
             return true;
     return false;
+}
+
+/* Multiply-adds of halves (or bfloat16) that matrix units do in a clock, over those of f32 that the same units of the
+ * device do without them: at most 32 in the vendors' tables, where the newest stand (docs/measurement.md). */
+#define MATRIX_16_BITS 32.0
+/* A product of f32 within the bound takes at least three of narrower numbers: high by high, high by low, low by high.
+ * Slices of 8 bits are twice as fast, and six are needed. */
+#define MATRIX_F32 (MATRIX_16_BITS / 3)
+/* f64: matrix units of that type are twice as fast as multiply-adds; of 53 bits in slices of 8 come 28 products. */
+#define MATRIX_F64 2.0
+#define MATRIX_F64_OF_F32 3.0
+
+/* Some type of the task is whole numbers: 1-bit and 4-bit units may be at work, of which nothing is known. */
+static bool has_integers(const probe_case *c)
+{
+    bool found = false;
+    for (size_t i = 0; i < c->t->n_types; i++)
+        found = found || !dtype_is_float(c->types->of[i]);
+    for (size_t i = 0; i < c->t->n_tensors; i++)
+        found = found || !dtype_is_float(task_tensor_type(c->t, c->types, i));
+    return found;
+}
+
+/* No kernel that uses matrix units does more operations a second. 0: not known. */
+static double matrix_rate(const probe_case *c, rate_kind kind)
+{
+    const probe_figures *f = c->figures;
+    if (!(f->fma_f32 > 0))
+        return 0;
+    switch (kind) {
+    case RATE_F32:
+        return MATRIX_F32 * f->fma_f32;
+    case RATE_F64:
+        return f->fma_f64 > 0 ? larger(MATRIX_F64 * f->fma_f64, MATRIX_F64_OF_F32 * f->fma_f32) : 0;
+    case RATE_OTHER:
+        return has_integers(c) ? 0 : larger(MATRIX_16_BITS * f->fma_f32, MATRIX_F64 * f->fma_f64);
+    case RATE_NONE:
+        break;
+    }
+    return 0;
 }
 
 bool probe_was_busy(const probe_figures *f)
@@ -159,11 +198,12 @@ probe_limit probe_floor_of(const probe_case *c, const char *source)
         double ns = ratio_ns(cached, cache) + ratio_ns(bytes - cached, memory);
         take_longer(&floor, share * ns, cached < bytes ? "memory" : "cache");
     }
-    rate_kind kind = kind_of(c);
-    if (kind != RATE_OTHER && !may_use_matrix_units(source))
-        take_longer(&floor,
-                    share * ratio_ns(task_flops(c->t, c->types, c->shape), kind == RATE_F32 ? f->fma_f32 : f->fma_f64),
-                    "fma");
+    const rate_kind kind = kind_of(c);
+    const double flops = task_flops(c->t, c->types, c->shape);
+    if (kind == RATE_OTHER || may_use_matrix_units(source))
+        take_longer(&floor, share * ratio_ns(flops, matrix_rate(c, kind)), "matrix");
+    else
+        take_longer(&floor, share * ratio_ns(flops, kind == RATE_F32 ? f->fma_f32 : f->fma_f64), "fma");
     return floor;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +71,15 @@ kw_code store_error(store *s, const char *doing, kw_error *err)
         return kw_error_set(err, KW_ENVIRONMENT,
                             "store %s cannot be written while %s (%s): choose another place with --store", s->path,
                             doing, text);
+    case SQLITE_IOERR: {
+        struct rlimit size;
+        if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
+            return kw_error_set(
+                err, KW_ENVIRONMENT,
+                "store %s: %s while %s; files may have %llu KiB here, which can be raised by `ulimit -f`", s->path,
+                text, doing, (unsigned long long)size.rlim_cur / 1024);
+        return kw_error_set(err, KW_ENVIRONMENT, "store %s: %s while %s", s->path, text, doing);
+    }
     default:
         return kw_error_set(err, KW_ENVIRONMENT, "store %s: %s while %s", s->path, text, doing);
     }

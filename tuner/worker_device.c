@@ -145,6 +145,25 @@ bool worker_recover(worker *w)
     return false;
 }
 
+bool worker_leave_nothing(worker *w)
+{
+    size_t before = 0;
+    kw_error err;
+    if (!w->device || w->device->lost || !device_is_remote(w->device) || !device_describe(w->device)->limits.is_cpu)
+        return true;
+    const size_t now = device_runner_tasks(w->device, &before);
+    if (before == 0 || now <= before || now <= w->usual_tasks)
+        return true;
+    log_debug("worker: %zu tasks run in the process of kernels, %zu when it was new: it is replaced", now, before);
+    if (!worker_recover(w))
+        return false;
+    /* A driver may start threads when it first works. A kernel of ours shows how many, in a process that no candidate
+     * has met. */
+    if (w->usual_tasks == 0 && worker_check_health(w, &err) == KW_OK)
+        w->usual_tasks = device_runner_tasks(w->device, &before);
+    return !w->device->lost;
+}
+
 void worker_close_device(worker *w)
 {
     case_cache_free(w->cases);
@@ -159,5 +178,6 @@ void worker_close_device(worker *w)
     device_close(w->device);
     w->device = NULL;
     w->is_bound = w->is_used = false;
+    w->usual_tasks = 0;
     w->spec[0] = '\0';
 }

@@ -55,6 +55,7 @@ typedef struct worker {
     device_buffer *own_words;
     bool spoils_nothing; /* they cannot fill local memory here */
     bool is_suspect;     /* the device was just opened, or lost by a candidate: it is not known to be sound */
+    size_t usual_tasks;  /* of a runner that has run a kernel of ours only; 0: not known, nor needed so far */
     char *simulator_log; /* of a simulated device; NULL: none */
     size_t log_read;     /* bytes of it that are known */
 } worker;
@@ -114,6 +115,9 @@ kw_code worker_use_device(worker *w, const job *j, kw_error *err);
 /* After a lost device: true when another process drives it and a new one has taken over, so that this worker goes
  * on. */
 bool worker_recover(worker *w);
+/* After a job: where its kernel left a thread or a program in the runner of a CPU device, a new runner takes over, so
+ * that nothing slows the next candidate. false: none could be started; this process must end. */
+bool worker_leave_nothing(worker *w);
 void worker_close_device(worker *w);
 
 /* worker_job.c */

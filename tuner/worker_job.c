@@ -349,5 +349,7 @@ job_end worker_do(worker *w, const job *j, job_record *record, kw_error *fatal)
     if (r.end == JOB_FATAL)
         *fatal = r.fatal;
     clean_up(&r); /* on a lost device this touches no driver */
-    return r.end == JOB_LOST && worker_recover(w) ? JOB_REPORTED : r.end;
+    if (r.end == JOB_LOST)
+        return worker_recover(w) ? JOB_REPORTED : JOB_LOST;
+    return r.end == JOB_REPORTED && j->mode != JOB_CHECK && !worker_leave_nothing(w) ? JOB_LOST : r.end;
 }

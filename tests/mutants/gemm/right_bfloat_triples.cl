@@ -1,0 +1,32 @@
+/*kernwright {
+  "task": "gemm",
+  "launches": [
+    {"kernel": "product", "args": ["M", "N", "K", "alpha", "A", "B", "beta", "C"],
+     "local": [16, 4], "groups": ["ceil_div(N, 16)", "ceil_div(M, 4)"]} ]
+} */
+/* mutant: expect=ok
+ * Six products of triples of bfloat16: 24 bits and the exponents of f32. */
+/* The nearest number with the exponent of f32 and 7 bits. */
+float as_bfloat(float x)
+{
+    return as_float((as_uint(x) + 0x7fffu + (as_uint(x) >> 16 & 1u)) & 0xffff0000u);
+}
+
+kernel void product(int M, int N, int K, float alpha, global const float *A, global const float *B, float beta,
+             global float *C)
+{
+    const int col = get_global_id(0), row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float acc = 0.0f;
+    for (int k = 0; k < K; k++) {
+        const float a = A[row * K + k], b = B[k * N + col];
+        const float a1 = as_bfloat(a), a2 = as_bfloat(a - a1), a3 = as_bfloat(a - a1 - a2);
+        const float b1 = as_bfloat(b), b2 = as_bfloat(b - b1), b3 = as_bfloat(b - b1 - b2);
+        acc += a3 * b1 + a1 * b3 + a2 * b2;
+        acc += a2 * b1 + a1 * b2;
+        acc += a1 * b1;
+    }
+    const int at = row * N + col;
+    C[at] = beta == 0.0f ? alpha * acc : alpha * acc + beta * C[at];
+}
