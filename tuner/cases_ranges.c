@@ -1,5 +1,5 @@
-/* Values beyond those of the other cases: scalars that the task does not list, inputs far from zero, and inputs that are
- * very large or very small throughout. For winners. */
+/* Values beyond those of the other cases: scalars that the task does not list, inputs far from zero, and inputs that
+ * are very large or very small throughout. For winners. */
 #include "tuner/cases_internal.h"
 
 #include "base/counter_rng.h"
