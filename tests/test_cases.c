@@ -1,6 +1,6 @@
 /* Which shapes, inputs and scalars a candidate is verified on. */
 #include "tests/support_tune.h"
-#include "tuner/cases.h"
+#include "tuner/cases_internal.h"
 
 #include "base/mem.h"
 
@@ -172,10 +172,10 @@ static void around_tiles(void **state)
     assert_int_equal(s.cases[4].shape.dims[0], 97);
     assert_int_equal(s.cases[4].dist, DIST_MIXED); /* long enough for great and small numbers in every row */
     assert_int_equal(s.cases[5].shape.dims[0], 95);
-    bool seen[DIST_COUNT] = {false};
+    bool seen[DIST_ROUND] = {false};
     for (size_t i = 0; i < s.n; i++)
         seen[s.cases[i].dist] = true;
-    for (size_t d = 0; d < DIST_COUNT; d++)
+    for (size_t d = 0; d < DIST_ROUND; d++)
         assert_true(seen[d]);
     end(&s);
     text.requires_ = "\"N % 4 == 0\"";
@@ -213,22 +213,66 @@ static void general(void **state)
     begin(&s, &plain, "N=5000", 0);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
     assert_true(complete);
-    assert_int_equal(s.n, s.source.n_edges + 20 + 1); /* P is 1, which is no tile */
+    assert_int_equal(s.n, s.source.n_edges + 20 + 1 + 15); /* P is 1, which is no tile */
     for (size_t i = 0; i < s.source.n_edges; i++)
         assert_int_equal(s.cases[i].shape.dims[0], s.source.edges[i].dims[0]);
     size_t of[DIST_COUNT] = {0};
     for (size_t i = 0; i < s.n; i++)
         of[s.cases[i].dist]++;
-    for (size_t d = 0; d < DIST_COUNT; d++)
+    assert_int_equal(of[DIST_OFFSET], 5);
+    assert_int_equal(of[DIST_SCALED], 5);
+    /* Values of the scalar that the task does not list, between those that it does. */
+    size_t between = 0;
+    for (size_t i = 0; i < s.n; i++)
+        between += s.cases[i].scalars[0] != 2 && s.cases[i].scalars[0] != -0.5 && s.cases[i].scalars[0] != 0 &&
+                   s.cases[i].scalars[0] > -0.5 && s.cases[i].scalars[0] < 2;
+    assert_true(between >= 9);
+    for (size_t d = 0; d < DIST_ROUND; d++)
         assert_true(of[d] >= 5);
     /* Every value of the scalar meets every distribution. */
     for (size_t k = 0; k < s.t->scalars[0].n_values; k++)
-        for (size_t d = 0; d < DIST_COUNT; d++) {
+        for (size_t d = 0; d < DIST_ROUND; d++) {
             size_t met = 0;
             for (size_t i = 0; i < s.n; i++)
                 met += s.cases[i].dist == (distribution)d && s.cases[i].scalars[0] == s.t->scalars[0].values[k];
             assert_true(met > 0);
         }
+    end(&s);
+}
+
+static void numbers_of_a_text(void **state)
+{
+    (void)state;
+    int64_t n[16];
+    const char *text = "#define TILE 48 /* 77 */\n// 78\nfloat4 v = x[5] + 1.5f + 2e3f + 0x1p3f + v16;\n"
+                       "\"79\" if (i < 1 << 20 && N % 192u == 0 && (i & 0xfff)) N += 80; // 81";
+    const size_t found = cases_numbers_in(text, n, 16);
+    static const int64_t wanted[] = {1 << 20, 192, 4096, 80, 48, 5};
+    assert_int_equal(found, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < found; i++)
+        assert_int_equal(n[i], wanted[i]);
+    assert_int_equal(cases_numbers_in(text, n, 2), 2);
+    assert_int_equal(cases_numbers_in("", n, 2), 0);
+    assert_int_equal(cases_numbers_in("1 << ", n, 2), 0);
+    assert_int_equal(cases_numbers_in("/* 9", n, 2), 0);
+}
+
+/* A kernel that speaks of 480 is tried on 480 and 481, and on as much as it has a number for. */
+static void shapes_at_the_numbers_of_the_text(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    bool complete = false, met[3] = {false};
+    begin(&s, &plain, "N=5000", 0);
+    s.v->source = "if (i < N - (N % 480 == 0 || N > 3000000)) y[i] = a * x[i] + y[i];";
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    for (size_t i = 0; i < s.n; i++) {
+        met[0] = met[0] || s.cases[i].shape.dims[0] == 480;
+        met[1] = met[1] || s.cases[i].shape.dims[0] == 481;
+        met[2] = met[2] || s.cases[i].shape.dims[0] == 3000001;
+    }
+    assert_true(met[0] && met[1] && met[2]);
     end(&s);
 }
 
@@ -290,10 +334,10 @@ static void more_edges_than_a_job_holds(void **state)
     (void)state;
     setting s;
     begin(&s, &plain, "N=1000", 3);
-    s.source.edges = mem_realloc(s.source.edges, 60 * sizeof *s.source.edges);
-    for (int64_t i = 0; i < 60; i++)
+    s.source.edges = mem_realloc(s.source.edges, 100 * sizeof *s.source.edges);
+    for (int64_t i = 0; i < 100; i++)
         s.source.edges[i] = (task_shape){.dims = {1000 + i}, .weight = 1};
-    s.source.n_edges = 60;
+    s.source.n_edges = 100;
     bool complete = true;
     kw_error err = {0};
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
@@ -347,7 +391,7 @@ static void task_without_edges(void **state)
     for_target(&s, "N=5000");
     assert_int_equal(s.n, 8);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
-    assert_int_equal(s.n, 21);
+    assert_int_equal(s.n, 20 + 1 + 15);
     end(&s);
 }
 
@@ -361,6 +405,8 @@ int main(void)
         cmocka_unit_test(around_tiles),
         cmocka_unit_test(target_only),
         cmocka_unit_test(general),
+        cmocka_unit_test(numbers_of_a_text),
+        cmocka_unit_test(shapes_at_the_numbers_of_the_text),
         cmocka_unit_test(general_and_a_large_target),
         cmocka_unit_test(general_but_not_quite),
         cmocka_unit_test(more_edges_than_a_job_holds),

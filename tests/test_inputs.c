@@ -99,7 +99,7 @@ static void test_golden_bytes(void **state)
     static const char *const golden[DIST_COUNT] = {
         "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
         "439958c24c4c0100f01a5bf076d8a67b", "6feeb03a8a3976f51b97649325ff8e13", "450fcbf220f7cf4f86894eed0c6ad449",
-        "4942f12e3a9786231ca9a619b9b50207"};
+        "4942f12e3a9786231ca9a619b9b50207", "fda567532b2b2cc960e56aa572ef1d3f", "47c15edf6ca722df76d9ea2827ba185d"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];
@@ -123,13 +123,68 @@ static void test_values_are_what_the_type_holds(void **state)
                 for (uint64_t i = 0; i < x.l.elements; i++) {
                     assert_true(x.values[i] == dtype_load(x.l.type, x.native, i));
                     assert_true(isfinite(x.values[i]));
-                    assert_false(x.values[i] == 0 && signbit(x.values[i]));
+                    assert_false(d != DIST_OFFSET && x.values[i] == 0 && signbit(x.values[i]));
                 }
                 drop(&x);
             }
         }
         task_free(f.t);
     }
+}
+
+/* Seeds near each other: almost the same inputs, but not quite, of every tensor and distribution. */
+static void test_near_seeds(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=40,N=50");
+    const uint64_t base = inputs_near_base(0x123456789abcdef0u);
+    assert_true(inputs_near_seed(base) != base);
+    for (int d = 0; d < DIST_COUNT; d++) {
+        drawn a = fill(&f, ANY, (distribution)d, base), b = fill(&f, ANY, (distribution)d, inputs_near_seed(base));
+        size_t other = 0;
+        for (uint64_t i = 0; i < a.l.elements; i++)
+            other += a.values[i] != b.values[i];
+        if (d != DIST_SPARSE) /* most are zero in both */
+            assert_true(other > 0);
+        assert_true(other < a.l.elements / 8);
+        drop(&a);
+        drop(&b);
+    }
+    task_free(f.t);
+}
+
+/* Rows far from zero whose numbers are close together; and rows of zeros of both signs. */
+static void test_offset_and_scaled(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=200,N=30");
+    drawn x = fill(&f, ANY, DIST_OFFSET, 5);
+    size_t far = 0, near = 0, zeros = 0, negative_zeros = 0;
+    for (uint64_t row = 0; row < 200; row++) {
+        double least = INFINITY, most = -INFINITY;
+        for (uint64_t i = row * 30; i < row * 30 + 30; i++) {
+            least = fmin(least, x.values[i]);
+            most = fmax(most, x.values[i]);
+            negative_zeros += x.values[i] == 0 && signbit(x.values[i]);
+        }
+        assert_true(most - least < 8);
+        far += fabs(most) > 1000;
+        near += most > least && most - least < 1e-4 * fabs(most);
+        zeros += most == 0 && least == 0;
+    }
+    assert_true(far > 50 && near > 50 && zeros > 5 && negative_zeros > 50);
+    drop(&x);
+    static const double powers[] = {0x1p50, 0x1p-50, 0x1p25, 0x1p-25};
+    for (uint64_t way = 0; way < 4; way++) {
+        double squares = 0;
+        x = fill(&f, ANY, DIST_SCALED, inputs_scaled_seed(5, way));
+        for (uint64_t i = 0; i < x.l.elements; i++)
+            squares += x.values[i] / powers[way] * (x.values[i] / powers[way]);
+        if (way < 2 || squares < 1e6) /* the others leave some tensors as they are */
+            assert_true(fabs(squares / 6000 - 1) < 0.1);
+        drop(&x);
+    }
+    task_free(f.t);
 }
 
 static void test_normal_has_mean_0_and_variance_1(void **state)
@@ -478,6 +533,8 @@ int main(void)
         cmocka_unit_test(test_golden_bytes),
         cmocka_unit_test(test_values_are_what_the_type_holds),
         cmocka_unit_test(test_normal_has_mean_0_and_variance_1),
+        cmocka_unit_test(test_near_seeds),
+        cmocka_unit_test(test_offset_and_scaled),
         cmocka_unit_test(test_signs_and_rows),
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_integers),

@@ -75,6 +75,25 @@ static void no_findings(void **state)
     strb_clear(&detail);
 }
 
+/* Oclgrind errs about vectors of 16, and about these only in what was never written. */
+static void vectors_of_16(void **state)
+{
+    (void)state;
+    oclgrind_findings f = {.n = {[OCLGRIND_UNINITIALIZED] = 3}};
+    outcome o;
+    strb detail = STRB_INIT;
+    oclgrind_excuse("float8 v = x[16]; int my16 = 0; float16x w;", &f);
+    assert_int_equal(f.n[OCLGRIND_UNINITIALIZED], 3);
+    oclgrind_excuse("float16 v = 0;", &f);
+    assert_int_equal(f.n[OCLGRIND_UNINITIALIZED], 0);
+    assert_int_equal(f.n[OCLGRIND_DOUBTFUL], 3);
+    assert_false(oclgrind_judge(&f, &o, &detail));
+    f.n[OCLGRIND_RACE] = 1;
+    oclgrind_excuse("s += vload16(0, x);", &f);
+    assert_true(oclgrind_judge(&f, &o, &detail));
+    strb_clear(&detail);
+}
+
 /* What it cannot run is no fault of the kernel, and says so; a finding before that stands. */
 static void gives_up(void **state)
 {
@@ -279,7 +298,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return test_worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded),      cmocka_unit_test(no_findings), cmocka_unit_test(gives_up),
+        cmocka_unit_test(recorded),      cmocka_unit_test(no_findings),
+        cmocka_unit_test(vectors_of_16), cmocka_unit_test(gives_up),
         cmocka_unit_test(cut_off),       cmocka_unit_test(right_ones),  cmocka_unit_test(hidden_faults),
         cmocka_unit_test(wrong_results), cmocka_unit_test(not_checked), cmocka_unit_test(not_installed),
         cmocka_unit_test(does_not_run),

@@ -618,11 +618,11 @@ static outcome verify_once(test_worker *w, const char *directives)
     return o;
 }
 
-/* Three runs a job, and the fourth run of the program fails: the same text is not built again. A worker keeps a few, so
+/* Four runs a job, and the fifth run of the program fails: the same text is not built again. A worker keeps a few, so
  * that many others make it forget. */
 static void test_programs_are_kept(void **state)
 {
-    const char *text = "run=launch_error after=3";
+    const char *text = "run=launch_error after=4";
     assert_int_equal(verify_once(*state, text), OUTCOME_OK);
     assert_int_equal(verify_once(*state, text), OUTCOME_LAUNCH_ERROR);
     for (int i = 0; i < 20; i++) {

@@ -13,7 +13,6 @@
 /* Small shapes stay below these, so that a hidden shape costs a worker milliseconds. */
 #define SMALL_OPERATIONS 8e6
 #define SMALL_ELEMENTS (1u << 19)
-#define RANDOM_TRIES 4000
 #define GENERAL_RANDOM 20
 #define HIDDEN_SHAPES 3
 /* Of a general verification, besides edge shapes and random ones: two around the tiles, one that is larger. */
@@ -85,7 +84,7 @@ bool cases_has_empty(const case_source *s, const task_shape *shape)
     return empty;
 }
 
-static bool is_small(const case_source *s, const task_shape *shape)
+bool cases_is_small(const case_source *s, const task_shape *shape)
 {
     double operations, elements;
     cases_cost(s, shape, &operations, &elements);
@@ -119,16 +118,19 @@ static size_t common_divisor(size_t a, size_t b)
  * that after as many cases as there are pairs every combination of scalars has met every distribution. */
 static size_t scalars_ordinal(const task *t, size_t k)
 {
-    const size_t n = scalar_combinations(t), round = DIST_COUNT / common_divisor(DIST_COUNT, n) * n;
+    const size_t n = scalar_combinations(t), round = DIST_ROUND / common_divisor(DIST_ROUND, n) * n;
     return k + k / round;
 }
 
-static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal,
-                         distribution d, job_case *out, kw_error *err)
+kw_code cases_make(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal, distribution d,
+                   const double *scalars, job_case *out, kw_error *err)
 {
     memset(out, 0, sizeof *out);
     out->shape = *shape;
-    scalars_of(s->task, scalars_ordinal(s->task, ordinal), out->scalars);
+    if (scalars)
+        memcpy(out->scalars, scalars, s->task->n_scalars * sizeof *scalars);
+    else
+        scalars_of(s->task, scalars_ordinal(s->task, ordinal), out->scalars);
     out->dist = d;
     out->seed = counter_mix(s->seed ^ (0x5eedu + ordinal));
     kw_code code = plan_make(v, shape, out->scalars, s->limits, &out->plan, err);
@@ -143,8 +145,13 @@ static kw_code make_case(const case_source *s, const variant *v, const task_shap
     return KW_OK;
 }
 
-/* Strides and the like follow from the other dims. */
-static void fill_defaults(const case_source *s, task_shape *shape)
+static kw_code make_case(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal,
+                         distribution d, job_case *out, kw_error *err)
+{
+    return cases_make(s, v, shape, ordinal, d, NULL, out, err);
+}
+
+void cases_fill_defaults(const case_source *s, task_shape *shape)
 {
     value env[256];
     if ((size_t)expr_scope_size(s->task->scope) > sizeof env / sizeof *env)
@@ -189,7 +196,7 @@ static void random_shape(const case_source *s, const variant *v, uint64_t draw, 
         if (v && v->fixed_dims[d] >= 0)
             out->dims[d] = v->fixed_dims[d];
     }
-    fill_defaults(s, out);
+    cases_fill_defaults(s, out);
 }
 
 static bool has_constants(const case_source *s, const variant *v)
@@ -200,19 +207,18 @@ static bool has_constants(const case_source *s, const variant *v)
     return found;
 }
 
-/* A random shape and whether it is small; drawn once for all variants that have no constants. */
-static bool small_random_shape(const case_source *s, const variant *v, uint64_t draw, task_shape *out)
+bool cases_random_small(const case_source *s, const variant *v, uint64_t draw, task_shape *out)
 {
     case_draws *d = s->draws;
     if (has_constants(s, v)) {
         random_shape(s, v, draw, out);
-        return is_small(s, out);
+        return cases_is_small(s, out);
     }
     while (d->n <= draw) {
         d->shapes = mem_grow(d->shapes, &d->capacity, d->n + 1, sizeof *d->shapes);
         d->small = mem_grow(d->small, &d->small_capacity, d->n + 1, sizeof *d->small);
         random_shape(s, NULL, d->n, &d->shapes[d->n]);
-        d->small[d->n] = is_small(s, &d->shapes[d->n]);
+        d->small[d->n] = cases_is_small(s, &d->shapes[d->n]);
         d->n++;
     }
     if (d->small[draw])
@@ -225,7 +231,7 @@ static bool same_dims(const case_source *s, const task_shape *a, const task_shap
     return memcmp(a->dims, b->dims, s->task->n_dims * sizeof *a->dims) == 0;
 }
 
-static bool seen(const case_source *s, const job_case *cases, size_t n, const task_shape *shape)
+bool cases_seen(const case_source *s, const job_case *cases, size_t n, const task_shape *shape)
 {
     for (size_t i = 0; i < n; i++)
         if (same_dims(s, &cases[i].shape, shape))
@@ -239,12 +245,12 @@ static size_t add_random(const case_source *s, const variant *v, size_t wanted, 
                          job_case *cases, size_t *n)
 {
     size_t found = 0;
-    for (uint64_t draw = 0; draw < RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
+    for (uint64_t draw = 0; draw < CASES_RANDOM_TRIES && found < wanted && *n < JOB_MAX_CASES - 1; draw++) {
         task_shape shape;
-        if (!small_random_shape(s, v, draw, &shape) || !variant_fits(v, &shape, s->limits, NULL) ||
-            seen(s, cases, *n, &shape) || (target && same_dims(s, target, &shape)))
+        if (!cases_random_small(s, v, draw, &shape) || !variant_fits(v, &shape, s->limits, NULL) ||
+            cases_seen(s, cases, *n, &shape) || (target && same_dims(s, target, &shape)))
             continue;
-        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
+        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_ROUND), &cases[*n], NULL) == KW_OK) {
             found++;
             ++*n;
         }
@@ -258,7 +264,7 @@ static void add_smoke(const case_source *s, const variant *v, job_case *cases, s
     for (size_t i = 0; i < s->n_edges; i++) {
         double operations, elements;
         cases_cost(s, &s->edges[i], &operations, &elements);
-        if (elements < 64 || !is_small(s, &s->edges[i]) || !variant_fits(v, &s->edges[i], s->limits, NULL))
+        if (elements < 64 || !cases_is_small(s, &s->edges[i]) || !variant_fits(v, &s->edges[i], s->limits, NULL))
             continue;
         if (make_case(s, v, &s->edges[i], *n, DIST_NORMAL, &cases[*n], NULL) == KW_OK) {
             ++*n;
@@ -279,8 +285,7 @@ kw_code cases_target_only(const case_source *s, const variant *v, const task_sha
     return code;
 }
 
-/* Every dim `size`, where it may be and is no constant. */
-static void cube(const case_source *s, const variant *v, int64_t size, task_shape *out)
+void cases_cube(const case_source *s, const variant *v, int64_t size, task_shape *out)
 {
     memset(out, 0, sizeof *out);
     out->weight = 1;
@@ -289,7 +294,7 @@ static void cube(const case_source *s, const variant *v, int64_t size, task_shap
         int64_t x = size < dim->min ? dim->min : size > dim->max ? dim->max : size;
         out->dims[d] = v->fixed_dims[d] >= 0 ? v->fixed_dims[d] : x;
     }
-    fill_defaults(s, out);
+    cases_fill_defaults(s, out);
 }
 
 /* The largest parameters of the variant below `limit`; 0: none. */
@@ -318,11 +323,11 @@ static void add_around_tiles(const case_source *s, const variant *v, const task_
                 task_shape shape;
                 if (p + sign * steps[i] < 1)
                     continue;
-                cube(s, v, p + sign * steps[i], &shape);
-                found = is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) &&
-                        !seen(s, cases, *n, &shape) && !(target && same_dims(s, target, &shape)) &&
+                cases_cube(s, v, p + sign * steps[i], &shape);
+                found = cases_is_small(s, &shape) && variant_fits(v, &shape, s->limits, NULL) &&
+                        !cases_seen(s, cases, *n, &shape) && !(target && same_dims(s, target, &shape)) &&
                         *n < JOB_MAX_CASES - 1 &&
-                        make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK;
+                        make_case(s, v, &shape, *n, (distribution)(*n % DIST_ROUND), &cases[*n], NULL) == KW_OK;
                 *n += found;
             }
         }
@@ -338,8 +343,8 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
     add_smoke(s, v, cases, n);
     add_random(s, v, HIDDEN_SHAPES, target, cases, n);
     add_around_tiles(s, v, target, cases, n);
-    if (*n < DIST_COUNT)
-        add_random(s, v, DIST_COUNT - *n, target, cases, n); /* no tiles: every distribution all the same */
+    if (*n < DIST_ROUND)
+        add_random(s, v, DIST_ROUND - *n, target, cases, n); /* no tiles: every distribution all the same */
     if (*n == 0) {
         /* Every dim is a constant: the target with other inputs and scalars is all there is to try. */
         kw_code code = make_case(s, v, target, scalar_combinations(s->task) - 1, DIST_INTEGERS, &cases[*n], err);
@@ -355,7 +360,7 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
  * reach. */
 static void add_larger(const case_source *s, const variant *v, job_case *cases, size_t *n)
 {
-    for (uint64_t draw = 0; draw < RANDOM_TRIES; draw++) {
+    for (uint64_t draw = 0; draw < CASES_RANDOM_TRIES; draw++) {
         task_shape shape;
         double operations, elements;
         const int64_t factor = (int64_t)2 << draw % 12; /* tasks of one dim need a large one */
@@ -363,12 +368,12 @@ static void add_larger(const case_source *s, const variant *v, job_case *cases, 
         for (size_t d = 0; d < s->task->n_dims; d++)
             if (v->fixed_dims[d] < 0 && shape.dims[d] <= s->task->dims[d].max / factor)
                 shape.dims[d] *= factor;
-        fill_defaults(s, &shape);
+        cases_fill_defaults(s, &shape);
         cases_cost(s, &shape, &operations, &elements);
-        if (is_small(s, &shape) || operations > LARGER_OPERATIONS || elements > LARGER_ELEMENTS ||
-            !variant_fits(v, &shape, s->limits, NULL) || seen(s, cases, *n, &shape))
+        if (cases_is_small(s, &shape) || operations > LARGER_OPERATIONS || elements > LARGER_ELEMENTS ||
+            !variant_fits(v, &shape, s->limits, NULL) || cases_seen(s, cases, *n, &shape))
             continue;
-        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_COUNT), &cases[*n], NULL) == KW_OK) {
+        if (make_case(s, v, &shape, *n, (distribution)(*n % DIST_ROUND), &cases[*n], NULL) == KW_OK) {
             ++*n;
             return;
         }
@@ -389,7 +394,7 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
             *complete = false; /* more edge shapes than a job holds */
             break;
         }
-        kw_code code = make_case(s, v, &s->edges[i], *n, (distribution)(*n % DIST_COUNT), &cases[*n], err);
+        kw_code code = make_case(s, v, &s->edges[i], *n, (distribution)(*n % DIST_ROUND), &cases[*n], err);
         if (code != KW_OK)
             return code;
         ++*n;
@@ -398,6 +403,8 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
         *complete = false;
     add_around_tiles(s, v, NULL, cases, n);
     add_larger(s, v, cases, n);
+    cases_add_numbers(s, v, cases, n);
+    cases_add_ranges(s, v, cases, n);
     if (*n == 0)
         return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");
     return KW_OK;
@@ -407,7 +414,7 @@ void cases_add_exact_target(const case_source *s, const variant *v, const task_s
                             size_t *n)
 {
     job_case *c = &cases[*n];
-    if (*n >= JOB_MAX_CASES || is_small(s, target) || !variant_fits(v, target, s->limits, NULL) ||
+    if (*n >= JOB_MAX_CASES || cases_is_small(s, target) || !variant_fits(v, target, s->limits, NULL) ||
         make_case(s, v, target, 0, DIST_INTEGERS, c, NULL) != KW_OK)
         return;
     c->seed = counter_mix(s->seed ^ EXACT_SEED);
@@ -425,7 +432,7 @@ size_t cases_for_task(const case_source *s, job_case *cases)
     size_t n = 0, combinations = scalar_combinations(s->task), wanted = TASK_CASES;
     if (wanted < combinations)
         wanted = combinations < JOB_MAX_CASES ? combinations : JOB_MAX_CASES;
-    for (uint64_t draw = 0; draw < RANDOM_TRIES && n < wanted; draw++) {
+    for (uint64_t draw = 0; draw < CASES_RANDOM_TRIES && n < wanted; draw++) {
         task_shape shape;
         double operations, elements;
         random_shape(s, NULL, draw, &shape);

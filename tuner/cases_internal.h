@@ -9,4 +9,29 @@ void cases_cost(const case_source *s, const task_shape *shape, double *operation
 /* Has it a tensor without elements? That is a null pointer, which Oclgrind 21.10 does not take. */
 bool cases_has_empty(const case_source *s, const task_shape *shape);
 
+/* Is it verified in milliseconds? */
+bool cases_is_small(const case_source *s, const task_shape *shape);
+bool cases_seen(const case_source *s, const job_case *cases, size_t n, const task_shape *shape);
+/* Strides and the like follow from the other dims. */
+void cases_fill_defaults(const case_source *s, task_shape *shape);
+/* Every dim `size`, where it may be and is no constant. */
+void cases_cube(const case_source *s, const variant *v, int64_t size, task_shape *out);
+/* The random shape of number `draw` and whether it is small; drawn once for all variants that have no constants. */
+bool cases_random_small(const case_source *s, const variant *v, uint64_t draw, task_shape *out);
+#define CASES_RANDOM_TRIES 4000
+/* `scalars` NULL: those that case number `ordinal` has of the task's listed values. */
+kw_code cases_make(const case_source *s, const variant *v, const task_shape *shape, size_t ordinal, distribution d,
+                   const double *scalars, job_case *out, kw_error *err);
+
+/* Shapes at the numbers that the variant's text names. Leaves room for the cases of cases_add_ranges and one more. */
+void cases_add_numbers(const case_source *s, const variant *v, job_case *cases, size_t *n);
+/* CASES_RANGES random shapes, fewer where the variant takes no more that are not there: scalars between those that the
+ * task lists, and the distributions of winners. Leaves room for one more. */
+void cases_add_ranges(const case_source *s, const variant *v, job_case *cases, size_t *n);
+#define CASES_RANGES 15
+
+/* Whole numbers in a program's text from 3 to 2^26, without repeats: those that stand beside an operator that compares
+ * or divides or steps come first, else in the order of the text. Returns how many, at most `most`. */
+size_t cases_numbers_in(const char *text, int64_t *out, size_t most);
+
 #endif

@@ -18,12 +18,17 @@
 typedef struct generator {
     distribution dist;
     uint64_t seed, stream;
-    bool integers;    /* only whole numbers: integer types, or DIST_INTEGERS */
-    double low, high; /* domain */
-    double spike;     /* largest whole number of DIST_INTEGERS; 0: small ones only */
-    double large;     /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
-    unsigned thin;    /* DIST_INTEGERS: one element in 2^thin is not zero */
-    uint64_t row;     /* DIST_ROWS: elements that share a value */
+    uint64_t shared;    /* the seed that this one is near, else the same */
+    bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
+    double low, high;   /* domain */
+    double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
+    unsigned thin;      /* DIST_INTEGERS: one element in 2^thin is not zero */
+    uint64_t row;       /* DIST_ROWS, DIST_OFFSET: elements that share a value, or lie close together */
+    double last_digits; /* DIST_OFFSET: what differences are to their numbers */
+    int powers;         /* DIST_SCALED: of two; DIST_OFFSET: at most so many */
+    uint64_t elements;
+    uint64_t apart;   /* the element, or row, that always differs between seeds that are near each other */
     mixed_rule mixed; /* DIST_MIXED */
     double reach;     /* DIST_MIXED: no great number is beyond, none below its half */
     double least;     /* DIST_MIXED: what `bell` is multiplied by for a small real number */
@@ -32,12 +37,26 @@ typedef struct generator {
 
 /* DIST_INTEGERS: terms of a sum that are not zero. So many of at most 3 add up exactly, also in products. */
 #define EXACT_TERMS 16384
+#define FULL_ENDS 64
+
+/* DIST_SCALED: powers of two up or down. */
+#define MOST_POWERS 50
+#define MOST_POWERS_EXACT 110
+#define MOST_POWERS_HALF 3
+/* DIST_OFFSET: powers of two that a row is away from zero, at most. */
+#define FAR 16
+#define FAR_HALF 3
 
 /* Of a tensor that has no rows. */
 #define SHORT_ROW 37
 
 /* Streams of a second number for the same element lie behind those of all tensors. */
 #define SECOND_STREAM 1000
+#define NEAR_STREAM 3000
+
+/* Of seeds that inputs_near_seed made: what no other seed begins with, but for one in 65,536, and the rest. */
+#define NEAR_MARK ((uint64_t)0x6e65 << 48)
+#define NEAR_REST (((uint64_t)1 << 48) - 1)
 
 /* Bell-shaped with mean 0 and variance 1: the sum of four uniform 16-bit numbers. Needs no libm, whose last digits
  * differ between machines. */
@@ -73,6 +92,8 @@ static double draw_integer(const generator *g, uint64_t bits)
         return -1 - (double)(bits >> 8 & 7);
     case DIST_ROWS:
         return bits & 3 ? whole(bits >> 8, 8) : 0;
+    case DIST_OFFSET: /* whole numbers have neither fractions nor far more room */
+    case DIST_SCALED:
     case DIST_MIXED: /* has a function of its own */
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -81,11 +102,23 @@ static double draw_integer(const generator *g, uint64_t bits)
     return whole(bits >> 8, 8);
 }
 
+/* A row is so far from zero that its elements differ in their last digits only, or by about 1; or it is of zeros, whose
+ * sign does not matter. */
+static double draw_offset(const generator *g, uint64_t bits, uint64_t i)
+{
+    const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
+    if ((of_row >> 4 & 7) == 0)
+        return bits & 1 ? 0.0 : -0.0;
+    const double far = ldexp(1 + (double)(of_row >> 8 & 7) / 8, (int)((of_row >> 16) % ((uint64_t)g->powers + 1)));
+    const double around = of_row & 2 ? bell(bits) : far * g->last_digits * bell(bits);
+    return (of_row & 1 ? far : -far) + around;
+}
+
 static double draw_real(const generator *g, uint64_t bits, uint64_t i)
 {
     switch (g->dist) {
     case DIST_LARGE: {
-        uint64_t more = counter_rng_u64(g->seed, g->stream + SECOND_STREAM, i);
+        uint64_t more = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i);
         return ldexp(bell(bits), (int)(more % ((uint64_t)g->large + 1)));
     }
     case DIST_SPARSE:
@@ -94,6 +127,12 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
         return -0.015625 - fabs(bell(bits)); /* 0.015625 is 1/64 */
     case DIST_ROWS:
         return bits & 3 ? bell(counter_mix(bits)) : 0;
+    case DIST_OFFSET:
+        return draw_offset(g, bits, i);
+    case DIST_SCALED: {
+        const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
+        return ldexp(of_row & 3 ? bell(bits) : -fabs(bell(bits)), g->powers);
+    }
     case DIST_MIXED:
     case DIST_INTEGERS:
     case DIST_NORMAL:
@@ -117,6 +156,14 @@ static double into_domain(double x, double low, double high, double step)
     return x < low ? low : x > high ? high : x;
 }
 
+/* The seed of element i: of two that are near each other the same but for one element in 64, and one for certain. */
+static uint64_t seed_at(const generator *g, uint64_t i)
+{
+    const uint64_t shared = g->shared;
+    const bool apart = i == g->apart || (counter_rng_u64(shared, g->stream + NEAR_STREAM, i) & 63) == 0;
+    return apart ? g->seed : shared;
+}
+
 static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
 {
     const mixed_size size = mixed_size_at(&g->mixed, i);
@@ -132,15 +179,21 @@ static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
 
 static double draw(const generator *g, uint64_t i)
 {
-    uint64_t bits = counter_rng_u64(g->seed, g->stream, g->row > 0 && g->indices == 0 ? i / g->row : i);
-    if (g->thin > 0 && g->indices == 0 && bits >> (64 - g->thin) != 0)
-        return into_domain(0, g->low, g->high, 1) + 0.0;
+    const uint64_t at = g->dist == DIST_ROWS && g->indices == 0 ? i / g->row : i;
+    uint64_t bits = counter_rng_u64(g->seed != g->shared ? seed_at(g, at) : g->seed, g->stream, at);
+    if (g->thin > 0 && g->indices == 0) {
+        /* Most are zero, but none at the ends, where loops go wrong. */
+        const bool end = i < FULL_ENDS || i + FULL_ENDS >= g->elements;
+        if (end || bits >> (64 - g->thin) != 0)
+            return into_domain(end ? 1 + (double)(bits % 3) : 0, g->low, g->high, 1) + 0.0;
+    }
     if (g->indices > 0)
         return (double)(bits % g->indices);
     double x = g->dist == DIST_MIXED ? draw_mixed(g, bits, i)
                : g->integers         ? draw_integer(g, bits)
                                      : draw_real(g, bits, i);
-    return into_domain(x, g->low, g->high, g->integers ? 1 : 0) + 0.0; /* no negative zero */
+    x = into_domain(x, g->low, g->high, g->integers ? 1 : 0);
+    return g->dist == DIST_OFFSET && g->low < 0 ? x : x + 0.0; /* else no negative zero */
 }
 
 /* Of DIST_MIXED. A half scaled so that the greatest element is near its limit of 2^16 keeps steps of 2^-24: 2^-32 of
@@ -180,6 +233,24 @@ static kw_code read_indices(const task *t, const task_types *types, const task_s
     return KW_OK;
 }
 
+/* Is nothing computed that is not exact, so that no number is too large? */
+static bool only_exact(const task *t)
+{
+    bool exact = true;
+    for (size_t i = 0; i < t->n_tensors; i++)
+        exact = exact && (t->tensors[i].access == TASK_IN || t->tensors[i].compare == TASK_COMPARE_EXACT);
+    return exact;
+}
+
+/* Squares and products of two numbers, some thousands of them added, are still in the type. */
+static int scaled_powers(const task *t, uint64_t seed, size_t tensor, dtype type)
+{
+    const int most = type == DTYPE_F16 ? MOST_POWERS_HALF : only_exact(t) ? MOST_POWERS_EXACT : MOST_POWERS;
+    const int powers = most >> (seed >> 1 & 3);
+    const bool left_out = tensor > 0 && (seed >> 1 & 3) != 0 && (seed >> (3 + tensor) & 1) != 0;
+    return left_out ? 0 : seed & 1 ? -powers : powers;
+}
+
 static kw_code set_up(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
                       uint64_t seed, dtype type, generator *g, kw_error *err)
 {
@@ -187,6 +258,7 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
     const bool real = dtype_is_float(type);
     *g = (generator){.dist = dist,
                      .seed = seed,
+                     .shared = (seed & ~NEAR_REST) == NEAR_MARK ? seed & NEAR_REST : seed,
                      .stream = tensor,
                      .integers = !real || dist == DIST_INTEGERS,
                      .low = x->domain_min,
@@ -216,6 +288,10 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
         g->large = type == DTYPE_F16 ? 3 : 10;
     else
         g->large = dtype_bytes(type) == 1 ? 100 : 1000;
+    g->powers = type == DTYPE_F16 ? FAR_HALF : FAR;
+    g->last_digits = type == DTYPE_F16 ? 0x1p-8 : 0x1p-21;
+    if (dist == DIST_SCALED)
+        g->powers = scaled_powers(t, seed, tensor, type);
     set_up_mixed(type, g);
     if (strcmp(x->init ? x->init : "", "index") == 0)
         return read_indices(t, types, shape, x, g, err);
@@ -290,12 +366,30 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     kw_code code = set_up(t, types, shape, tensor, dist, seed, l->type, &whole.g, err);
     if (code != KW_OK)
         return code;
-    if (dist == DIST_ROWS)
+    if (dist == DIST_ROWS || dist == DIST_OFFSET || dist == DIST_SCALED)
         whole.g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
+    whole.g.elements = l->elements;
+    const uint64_t places = dist == DIST_ROWS && l->elements > 0 ? (l->elements - 1) / whole.g.row + 1 : l->elements;
+    whole.g.apart = places > 0 ? counter_rng_u64(seed, NEAR_STREAM, tensor) % places : 0;
     if (dist == DIST_MIXED)
-        whole.g.mixed = mixed_rule_of(t, tensor, l, seed);
+        whole.g.mixed = mixed_rule_of(t, tensor, l, whole.g.shared);
     fill_parts(&whole, threads_for(l->elements));
     return KW_OK;
+}
+
+uint64_t inputs_scaled_seed(uint64_t seed, uint64_t way)
+{
+    return (seed & ~(uint64_t)7) | (way & 1) | (way / 2 & 3) << 1;
+}
+
+uint64_t inputs_near_base(uint64_t seed)
+{
+    return seed & NEAR_REST;
+}
+
+uint64_t inputs_near_seed(uint64_t base)
+{
+    return base | NEAR_MARK;
 }
 
 uint64_t inputs_probe_seed(uint64_t seed)

@@ -19,5 +19,12 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
 
 /* The seed of the inputs of the last timed run, which a candidate has not seen while it was verified. */
 uint64_t inputs_probe_seed(uint64_t seed);
+/* A seed for DIST_SCALED whose inputs are scaled in the way of number `way`: far up, far down, then less far, and other
+ * tensors than the first only sometimes. */
+uint64_t inputs_scaled_seed(uint64_t seed, uint64_t way);
+/* A seed that has others near it, and the one near it: the inputs differ in few elements, and in one of every tensor at
+ * least (unless it is drawn alike). Whoever knows inputs by some of their elements takes them for the same. */
+uint64_t inputs_near_base(uint64_t seed);
+uint64_t inputs_near_seed(uint64_t base);
 
 #endif

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_VERSION 1
-#define JOB_MAX_CASES 64
+#define JOB_MAX_CASES 96
 
 typedef enum job_mode {
     JOB_COMPILE,  /* build only (and one launch where the driver compiles at launch): warms the caches */
@@ -40,13 +40,16 @@ typedef enum job_mode {
 
 /* How inputs are drawn; see docs/measurement.md. All respect each tensor's domain. */
 typedef enum distribution {
-    DIST_NORMAL,   /* standard normal */
-    DIST_INTEGERS, /* small integers, exact in the type at small reduction lengths */
-    DIST_LARGE,    /* large magnitudes, mixed signs */
-    DIST_SPARSE,   /* zeros with sparse spikes */
-    DIST_MIXED,    /* great numbers that meet zeros, beside small ones that make the result */
-    DIST_NEGATIVE, /* all below zero */
-    DIST_ROWS,     /* one value a row, some rows of zeros: ties everywhere */
+    DIST_NORMAL,              /* standard normal */
+    DIST_INTEGERS,            /* small integers, exact in the type at small reduction lengths */
+    DIST_LARGE,               /* large magnitudes, mixed signs */
+    DIST_SPARSE,              /* zeros with sparse spikes */
+    DIST_MIXED,               /* great numbers that meet zeros, beside small ones that make the result */
+    DIST_NEGATIVE,            /* all below zero */
+    DIST_ROWS,                /* one value a row, some rows of zeros: ties everywhere */
+    DIST_ROUND,               /* those above go round through the cases of every job; those below are for winners */
+    DIST_OFFSET = DIST_ROUND, /* a row's elements lie close together, far from zero */
+    DIST_SCALED,              /* normal, all of a case many powers of two up or down */
     DIST_COUNT
 } distribution;
 const char *distribution_name(distribution d);

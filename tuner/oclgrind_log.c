@@ -1,6 +1,7 @@
 /* Reading Oclgrind's log. */
 #include "tuner/oclgrind_log.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,6 +113,30 @@ void oclgrind_log_read(const char *text, size_t length, oclgrind_findings *out)
         add_message(text + at, next - at, out);
         at = next;
     }
+}
+
+/* A whole word that names a vector type of 16 elements, or the load of one. */
+static bool has_vector_of_16(const char *source)
+{
+    static const char *const before[] = {"char", "short", "int", "long", "half", "float", "double", "vload"};
+    for (const char *at = source; (at = strstr(at, "16")); at += 2) {
+        if (isalnum((unsigned char)at[2]) || at[2] == '_')
+            continue;
+        for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+            const size_t n = strlen(before[i]);
+            if ((size_t)(at - source) >= n && memcmp(at - n, before[i], n) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+void oclgrind_excuse(const char *source, oclgrind_findings *f)
+{
+    if (f->n[OCLGRIND_UNINITIALIZED] == 0 || !has_vector_of_16(source))
+        return;
+    f->n[OCLGRIND_DOUBTFUL] += f->n[OCLGRIND_UNINITIALIZED];
+    f->n[OCLGRIND_UNINITIALIZED] = 0;
 }
 
 bool oclgrind_judge(const oclgrind_findings *f, outcome *o, strb *detail)

@@ -237,7 +237,8 @@ static kw_code restore_tensor(const buffer_set *s, const case_data *data, size_t
     return device_copy(s->device, data->pristine[i], 0, g->whole, g->guard, g->bytes, err);
 }
 
-kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err)
+static kw_code restore_all(buffer_set *s, const case_data *data, int poison, int temp_poison, unsigned char guard,
+                           kw_error *err)
 {
     kw_code code = KW_OK;
     s->guard_byte = guard;
@@ -245,8 +246,18 @@ kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsign
         code = restore_tensor(s, data, i, poison, true, err);
     for (size_t i = 0; i < s->n_temps && s->owns_temps && code == KW_OK; i++)
         if (s->temps[i].whole)
-            code = fill_all(s->device, &s->temps[i], guard, poison, err);
+            code = fill_all(s->device, &s->temps[i], guard, temp_poison, err);
     return code;
+}
+
+kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err)
+{
+    return restore_all(s, data, poison, poison, guard, err);
+}
+
+kw_code buffers_restore_tensors(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err)
+{
+    return restore_all(s, data, poison, BUFFERS_UNWRITTEN, guard, err);
 }
 
 kw_code buffers_restore_outputs(buffer_set *s, const case_data *data, unsigned char poison, kw_error *err)

@@ -54,6 +54,8 @@ void buffers_free(buffer_set *s); /* NULL is fine */
  * do temporaries; the others their inputs. With BUFFERS_UNWRITTEN for poison these are left as they were allocated. */
 #define BUFFERS_UNWRITTEN (-1)
 kw_code buffers_restore(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err);
+/* The same, but what the last run left in temporaries stays. */
+kw_code buffers_restore_tensors(buffer_set *s, const case_data *data, int poison, unsigned char guard, kw_error *err);
 /* Only what a run writes, after buffers_restore: inputs and guards are left as that run left them. */
 kw_code buffers_restore_outputs(buffer_set *s, const case_data *data, unsigned char poison, kw_error *err);
 /* All bytes zero: for a launch that only serves to make the driver compile. */

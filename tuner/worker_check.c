@@ -16,6 +16,10 @@
 static const unsigned char poison_of[2] = {0xff, 0x7b};
 static const unsigned char guard_of[2] = {0xff, 0xa5};
 
+/* Launches of a winner without a look at what they do. */
+#define SOAK_RUNS 256
+#define SOAK_NS 100000000
+
 /* ---- checks, also used after timing ---- */
 
 bool run_check_guards(run *r, const buffer_set *set)
@@ -224,123 +228,6 @@ bool run_check_all(run *r, const case_data *data, const buffer_set *set, int poi
     return good;
 }
 
-/* ---- the trusted output ---- */
-
-void worker_forget_trusted(worker *w)
-{
-    if (w->trusted)
-        device_program_free(w->device, w->trusted);
-    w->trusted = NULL;
-    w->trusted_hash[0] = '\0';
-}
-
-static bool build_trusted(run *r, const plan *p)
-{
-    worker *w = r->worker;
-    strb text = STRB_INIT;
-    char hash[HASH_HEX_SIZE];
-    strb_printf(&text, "%s\n%s", r->job->trusted_options, r->job->trusted_source);
-    const char *kernels[TEMPLATE_MAX_LAUNCHES];
-    for (size_t i = 0; i < p->n_launches; i++) {
-        kernels[i] = p->launches[i].kernel;
-        strb_printf(&text, "\n%s", kernels[i]);
-    }
-    hash_hex(strb_text(&text), text.length, hash);
-    strb_clear(&text);
-    if (w->trusted && strcmp(w->trusted_hash, hash) == 0)
-        return true;
-    worker_forget_trusted(w);
-    kw_error err;
-    device_build_info info = {.log = STRB_INIT};
-    kw_code code = device_build(r->device, r->job->trusted_source, r->job->trusted_options, kernels, p->n_launches,
-                                &w->trusted, &info, &err);
-    device_build_info_clear(&info);
-    if (code != KW_OK) {
-        w->trusted = NULL;
-        run_device_failed(r, &err, "building the trusted kernel");
-        if (r->record->outcome == OUTCOME_COMPILE_ERROR)
-            r->record->outcome = OUTCOME_LAUNCH_ERROR; /* it is not the candidate that does not compile */
-        return false;
-    }
-    memcpy(w->trusted_hash, hash, sizeof hash);
-    return true;
-}
-
-/* A second copy on the device, to compare with there. Without memory for it the host compares. */
-static bool hide_trusted(run *r, case_data *data, size_t tensor, const guarded *g)
-{
-    kw_error err;
-    size_t bytes = (g->bytes + 3) / 4 * 4; /* compared by words */
-    device_buffer *copy = device_alloc(r->device, bytes, &err);
-    if (!copy)
-        return device_last_fault(r->device) == DEVICE_FAULT_MEMORY || run_device_failed(r, &err, "keeping the output");
-    data->expected[tensor].hidden = copy;
-    case_cache_grown(r->worker->cases, data, 0, bytes);
-    if (device_copy(r->device, g->whole, g->guard, copy, 0, g->bytes, &err) != KW_OK ||
-        device_hide(r->device, copy, &err) != KW_OK)
-        return run_device_failed(r, &err, "keeping the trusted output");
-    return true;
-}
-
-/* Its output must itself pass where the reference spoke; then it is kept as it is. */
-static bool keep_trusted(run *r, case_data *data, const buffer_set *set)
-{
-    for (size_t i = 0; i < set->task->n_tensors; i++) {
-        const guarded *g = &set->tensors[i];
-        if (set->task->tensors[i].access == TASK_IN || !g->whole)
-            continue;
-        kw_error err;
-        void *got = mem_try_alloc(g->bytes);
-        if (!got)
-            return run_fail(r, OUTCOME_LAUNCH_ERROR, "no host memory to keep the trusted %s", g->name);
-        if (device_read(r->device, g->whole, g->guard, got, g->bytes, &err) != KW_OK) {
-            free(got);
-            return run_device_failed(r, &err, "reading the trusted output");
-        }
-        data->expected[i].trusted = got;
-        case_cache_grown(r->worker->cases, data, g->bytes, 0);
-        if (device_can_check(r->device) && !hide_trusted(r, data, i, g))
-            return false;
-    }
-    data->trusted_done = true;
-    return true;
-}
-
-/* Two that should be right differ: no candidate can be judged by them, and none is to blame. */
-static bool trusted_differs(run *r)
-{
-    kw_error err;
-    if (r->record->outcome != OUTCOME_WRONG)
-        return false;
-    kw_error_set(&err, KW_BAD_INPUT,
-                 "task %s: its reference and its fallback template do not agree, so one of the two is wrong (or the "
-                 "device is), and no candidate can be judged: %s",
-                 r->job->task->name, r->record->detail);
-    return run_fatal(r, &err);
-}
-
-static bool run_trusted(run *r, const job_case *c, case_data *data)
-{
-    if (!build_trusted(r, &c->trusted_plan))
-        return false;
-    kw_error err;
-    buffer_set *set = buffers_new(r->device, r->job->task, data->layout, &c->trusted_plan, NULL, &err);
-    if (!set)
-        return run_device_failed(r, &err, "memory for the trusted kernel");
-    double worst = r->record->worst_error; /* the trusted kernel's error is not the candidate's */
-    bool good = true;
-    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
-        good = run_device_failed(r, &err, "preparing the trusted kernel");
-    if (good && device_run(r->device, r->worker->trusted, set->launches, set->n_launches, &err) != KW_OK)
-        good = run_device_failed(r, &err, "running the trusted kernel");
-    if (good && !run_check_outputs(r, data, set, poison_of[0], ""))
-        good = trusted_differs(r);
-    r->record->worst_error = worst;
-    good = good && keep_trusted(r, data, set);
-    buffers_free(set);
-    return good;
-}
-
 /* ---- a case ---- */
 
 static void progress(void *cookie)
@@ -403,7 +290,7 @@ static void drop_outputs(run *r)
     }
 }
 
-static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
+static bool run_once(run *r, const case_data *data, buffer_set *set, int pass, uint64_t seed)
 {
     kw_error err;
     /* A simulator knows what was never written. */
@@ -411,6 +298,8 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
     const int poison = unwritten ? BUFFERS_UNWRITTEN : poison_of[pass];
     if (buffers_restore(set, data, poison, guard_of[pass], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
+    if (pass > 0 && !run_leave_gaps(r, data, set, seed))
+        return false;
     if (!run_spoil_local(r, set, poison_of[pass]))
         return false;
     int64_t start = clock_now_ns();
@@ -422,24 +311,25 @@ static bool run_once(run *r, const case_data *data, buffer_set *set, int pass)
 }
 
 /* A simulator runs everything in one order, and a second run would tell nothing that it does not see in the first. */
-static bool run_both(run *r, const case_data *data, buffer_set *set)
+static bool run_both(run *r, const case_data *data, buffer_set *set, uint64_t seed)
 {
     if (r->job->mode == JOB_VERIFY && device_describe(r->device)->simulated)
-        return run_once(r, data, set, 0);
-    return run_once(r, data, set, 0) && keep_outputs(r, set) && run_once(r, data, set, 1);
+        return run_once(r, data, set, 0, seed);
+    return run_once(r, data, set, 0, seed) && keep_outputs(r, set) && run_once(r, data, set, 1, seed);
 }
 
 /* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
- * the first two gives that one. Fences are up (device_launch.fenced): a read past an end shows in no result, and what
- * was written there has been found before. */
-static bool run_on_others(run *r, const job_case *c, buffer_set *set)
+ * the first two gives that one, and what was left in temporaries is there. A winner runs a fourth time, on inputs that
+ * differ from the third ones in few elements: it may know inputs by some of their elements. Fences are up
+ * (device_launch.fenced): a read past an end shows in no result, and what was written there has been found before. */
+static bool run_on_others(run *r, const job_case *c, buffer_set *set, uint64_t seed)
 {
     case_data *data = NULL;
     kw_error err;
-    if (!run_case_data(r, c, inputs_probe_seed(c->seed), &data))
+    if (!run_case_data(r, c, seed, &data))
         return false;
     run_announce(r, r->stage);
-    if (buffers_restore(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+    if (buffers_restore_tensors(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
     if (!run_spoil_local(r, set, poison_of[0]))
         return false;
@@ -448,6 +338,19 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set)
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running a third time, where a read outside of a tensor is an invalid one");
     return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
+}
+
+/* Many launches in a row, and one that is looked at: a kernel that counts its launches is another one by then. */
+static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_set *set)
+{
+    const int64_t start = clock_now_ns();
+    kw_error err;
+    for (size_t i = 0; i < set->n_launches; i++)
+        set->launches[i].fenced = false;
+    for (int i = 0; i < SOAK_RUNS && set->n_launches > 0 && clock_now_ns() - start < SOAK_NS; i++)
+        if (device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
+            return run_device_failed(r, &err, "running many times");
+    return run_once(r, data, set, 1, c->seed);
 }
 
 static void add_shape(run *r, const job_case *c)
@@ -472,10 +375,15 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
     if (good) {
         run_announce(r, r->stage);
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
-        good = set ? run_both(r, data, set) : run_device_failed(r, &err, "memory for the tensors");
+        good = set ? run_both(r, data, set, c->seed) : run_device_failed(r, &err, "memory for the tensors");
+        const uint64_t other = inputs_near_base(inputs_probe_seed(c->seed));
         if (good && others)
-            good = run_on_others(r, c, set);
+            good = run_on_others(r, c, set, other);
+        if (good && others && r->job->mode == JOB_VERIFY)
+            good = run_on_others(r, c, set, inputs_near_seed(other));
     }
+    if (good && others && r->job->mode == JOB_VERIFY && r->stage == STAGE_SMOKE)
+        good = run_soak(r, c, data, set);
     if (!good)
         add_shape(r, c);
     buffers_free(set);

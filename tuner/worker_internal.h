@@ -175,4 +175,12 @@ bool run_probe(run *r);
 /* worker_time.c */
 bool run_time(run *r, const job_case *c);
 
+/* Before the second run: outputs hold what the first run wrote, but for a few elements that hold poison or what belongs
+ * elsewhere. Who looks whether the work is done already, at some of it, leaves these as they are. That nothing was left
+ * unwritten is known from the first run. */
+bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64_t seed);
+
+/* Runs the trusted kernel on a sampled case, checks it where the reference spoke, and keeps its output in `data`. */
+bool run_trusted(run *r, const job_case *c, case_data *data);
+
 #endif

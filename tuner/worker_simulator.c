@@ -48,6 +48,7 @@ bool run_check_log(run *r)
     } else if (text.length > w->log_read) {
         oclgrind_log_read(text.data + w->log_read, text.length - w->log_read, &f);
         w->log_read = text.length;
+        oclgrind_excuse(r->job->source, &f);
         good = found(r, &f);
     }
     strb_clear(&text);
