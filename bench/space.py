@@ -10,6 +10,7 @@ work on the machine does not change; wall time is printed beside it.
 
 usage: bench/space.sh [--repeat 5] [--own-repeat 11] [--timeout 300] [--only NAME,NAME] [--no-peers]
 Last line: space: hotspot_ms=.. hotspot_ratio=.. ... counts_exact=.. least_samples_per_s=.. least_neighbours_per_s=..
+least_lists_per_s=..
 """
 import argparse
 import csv
@@ -171,6 +172,7 @@ def main():
     keys.append(f"counts_exact={sum(r[3] for r in results.values())}")
     keys.append(f"least_samples_per_s={min(r[2]['samples_per_s'] for r in results.values()):.0f}")
     keys.append(f"least_neighbours_per_s={min(r[2]['neighbours_per_s'] for r in results.values()):.0f}")
+    keys.append(f"least_lists_per_s={min(r[2]['lists_per_s'] for r in results.values()):.0f}")
     print("space: " + " ".join(keys))
 
 

@@ -38,6 +38,18 @@ refuses_at_once 'noise of more than all' 2 'from 0 to 1' simulate "$toy.kt.json"
 refuses 'more results than memory' 3 'give fewer seeds' simulate "$toy.kt.json" --strategy local --repeat 524288 \
     --runs 524288 --at 8388608
 
+mkdir -p gemm pnpoly
+cp "$toy.kt.json" gemm/A100.json
+cp "$toy.kt.json" pnpoly/A100.kt.json
+cp "$toy.kt.json" A100.json
+cp "$toy.kt.json" pnpoly/other.json
+works 'files of one name' simulate gemm/A100.json pnpoly//A100.kt.json A100.json pnpoly/other.json --strategy random \
+    --repeat 1 --at 3 --json
+check 'have their folders before it' has "$output" '"space":"gemm/A100"'
+check 'each its own' has "$output" '"space":"pnpoly/A100"'
+check 'one here has none' has "$output" '"space":"A100"'
+check 'nor has one of another name' has "$output" '"space":"other"'
+
 gzip -c "$toy.kt.json" >packed
 works 'gzipped, without an ending' simulate packed --repeat 1 --at 3
 head -c 300 packed >cut.gz

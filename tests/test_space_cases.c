@@ -244,6 +244,28 @@ static void too_large_says_so(void **state)
     problem_clear(&p);
 }
 
+/* 100 x 100 pairs of which few are valid: levels that are searched, not looked up in a table. */
+static void neighbours_in_sparse_levels(void **state)
+{
+    (void)state;
+    static const char *const alike[] = {"x0 % 50 == x1 % 50", "x1 % 50 == x2 % 50"};
+    problem p;
+    make_equal(3, "list(range(100))", alike, 2, &p);
+    space *s = build(&p);
+    assert_true(space_count(s) == 400);
+    uint32_t config[3] = {7, 57, 7}, near[3 * 3];
+    assert_int_equal(space_neighbours(s, config, SPACE_HAMMING, near, 3), 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(space_contains(s, near + 3 * i));
+    assert_true(space_bytes(s) < 20000); /* a table alone would take 20,000 for each level */
+    config[2] = 8;
+    assert_int_equal(space_neighbours(s, config, SPACE_HAMMING, NULL, 0), 0); /* of what is not valid, */
+    config[2] = 1000;
+    assert_int_equal(space_neighbours(s, config, SPACE_HAMMING, NULL, 0), 0); /* or no configuration at all */
+    space_free(s);
+    problem_clear(&p);
+}
+
 /* ---- small ones ---- */
 
 static void one_configuration(void **state)
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test(more_than_fit),
         cmocka_unit_test(more_than_fit_in_one_diagram),
         cmocka_unit_test(too_large_says_so),
+        cmocka_unit_test(neighbours_in_sparse_levels),
         cmocka_unit_test(one_configuration),
         cmocka_unit_test(no_parameters),
         cmocka_unit_test(empty_names_the_culprit),

@@ -87,6 +87,36 @@ static char *name_of(const char *file)
     return mem_strndup(base, n);
 }
 
+/* "FOLDER/NAME" of a file in a folder; NAME otherwise. */
+static char *name_with_folder(const recorded *r)
+{
+    const char *base = fs_base_name(r->file), *end = base;
+    while (end > r->file && end[-1] == '/')
+        end--;
+    const char *begin = end;
+    while (begin > r->file && begin[-1] != '/')
+        begin--;
+    return arena_printf(r->memory, "%.*s%s%s", (int)(end - begin), begin, end > begin ? "/" : "", r->name);
+}
+
+/* Collections keep A100.json of each kernel in a folder of its own. */
+static void tell_apart(recorded_list *list, size_t before)
+{
+    size_t n = list->n;
+    bool *same = mem_calloc(n + 1, sizeof *same);
+    for (size_t i = before; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            const recorded *a = list->items[j], *b = list->items[i];
+            if (strcmp(a->file, b->file) != 0 && strcmp(a->plain, b->plain) == 0)
+                same[i] = same[j] = true;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (same[i] && list->items[i]->name == list->items[i]->plain)
+            list->items[i]->name = name_with_folder(list->items[i]);
+    free(same);
+}
+
 /* `text` is changed. */
 static kw_code parse(strb *text, const char *file, const recorded_options *o, recorded_list *list, kw_error *err)
 {
@@ -106,8 +136,11 @@ static kw_code parse(strb *text, const char *file, const recorded_options *o, re
         recorded *r = list->items[i];
         char *name = name_of(file);
         r->name = r->name ? arena_printf(r->memory, "%s:%s", name, r->name) : arena_strdup(r->memory, name);
+        r->plain = r->name;
+        r->file = arena_strdup(r->memory, file);
         free(name);
     }
+    tell_apart(list, before);
     return code;
 }
 

@@ -181,6 +181,7 @@ void space_part_free(space_part *part)
         free(part->levels[k].first);
         free(part->levels[k].edges);
         free(part->levels[k].weight);
+        free(part->levels[k].child);
     }
     free(part->levels);
     part->levels = NULL;
@@ -194,6 +195,32 @@ size_t space_part_bytes(const space_part *part)
         const space_level *level = &part->levels[k];
         bytes += (level->n_nodes + 1) * sizeof *level->first + level->first[level->n_nodes] * sizeof *level->edges;
         bytes += level->weight ? level->n_nodes * sizeof *level->weight : 0;
+        bytes += level->child ? level->n_nodes * level->n_values * sizeof *level->child : 0;
     }
     return bytes;
+}
+
+static void index_level(space_level *level)
+{
+    size_t n = level->n_nodes * level->n_values;
+    level->child = mem_alloc(n * sizeof *level->child);
+    for (size_t i = 0; i < n; i++)
+        level->child[i] = SPACE_NOWHERE;
+    for (size_t node = 0; node < level->n_nodes; node++)
+        for (uint32_t i = level->first[node]; i < level->first[node + 1]; i++)
+            level->child[level->edges[i].value * level->n_nodes + node] = level->edges[i].child;
+}
+
+void space_part_index(space_part *part, const space_def *def, size_t max_bytes)
+{
+    size_t bytes = space_part_bytes(part);
+    for (size_t k = 1; k < part->n_levels; k++) {
+        space_level *level = &part->levels[k];
+        level->n_values = def->params[level->param].n_values;
+        size_t table = level->n_nodes * level->n_values * sizeof *level->child;
+        if (table > level->first[level->n_nodes] * sizeof *level->edges || bytes + table > max_bytes)
+            continue;
+        index_level(level);
+        bytes += table;
+    }
 }

@@ -11,6 +11,7 @@
 #include "tuner/space.h"
 
 #define SPACE_VARIES UINT32_MAX
+#define SPACE_NOWHERE UINT32_MAX
 
 typedef struct space_edge {
     uint32_t value;  /* index in the parameter's values; ascending within a node */
@@ -24,6 +25,10 @@ typedef struct space_level {
     uint32_t *first; /* n_nodes + 1; the edges of node i are edges[first[i]] .. edges[first[i + 1] - 1] */
     space_edge *edges;
     double *weight; /* configurations under a node, rounded; only in parts whose count does not fit, else NULL */
+    /* Where the edges lead once more, for queries that walk often: of value v and node i at child[v * n_nodes + i], or
+     * SPACE_NOWHERE. NULL where it would take more memory than the edges, and on a part's first level. */
+    uint32_t *child;
+    size_t n_values; /* of the parameter */
 } space_level;
 
 typedef struct space_part {
@@ -57,6 +62,8 @@ struct space {
 
 /* The edge of `node` with this value; NULL if there is none. */
 const space_edge *space_find_edge(const space_level *level, uint32_t node, uint32_t wanted);
+/* Fills `child` of a finished part's levels, as far as the part then takes no more than max_bytes. */
+void space_part_index(space_part *part, const space_def *def, size_t max_bytes);
 void space_part_free(space_part *part);
 /* Gives each parameter that does not exist in a configuration its default. */
 void space_settle(const space *s, uint32_t *config);

@@ -115,8 +115,10 @@ kw_code space_of_list(const space_param *params, size_t n_params, const uint32_t
     copy_params(s, params, n_params);
     s->fixed = mem_alloc(n_params * sizeof *s->fixed);
     size_t n_levels = find_fixed(configs, n, n_params, s->fixed);
-    if (n_levels > 0)
+    if (n_levels > 0) {
         build_part(s, configs, n, n_levels);
+        space_part_index(s->parts, &s->def, SIZE_MAX);
+    }
     s->count = n_levels > 0 ? s->parts[0].count : 1;
     s->bytes = sizeof *s + n_params * (sizeof *s->fixed + sizeof *s->params + sizeof *s->env);
     s->bytes += n_levels > 0 ? sizeof *s->parts + space_part_bytes(s->parts) : 0;

@@ -26,31 +26,45 @@ static void put(sink *k, const uint32_t *config, size_t param, uint32_t index)
     k->n++;
 }
 
-/* The nodes that the configuration passes through. false if it leaves the diagram. */
-static bool find_path(const space_part *part, const uint32_t *config, uint32_t *path)
+/* Where a configuration passes through a level. */
+typedef struct step {
+    uint32_t node;
+    const uint32_t *column; /* where its value leads from each node; NULL if the level has no table */
+} step;
+
+static inline uint32_t walk(const space_level *level, const step *at, uint32_t node, const uint32_t *config)
+{
+    if (at->column)
+        return at->column[node];
+    const space_edge *e = space_find_edge(level, node, config[level->param]);
+    return e ? e->child : SPACE_NOWHERE;
+}
+
+/* false if the configuration leaves the diagram. */
+static bool find_path(const space_part *part, const uint32_t *config, step *path)
 {
     uint32_t node = 0;
     for (size_t k = 0; k < part->n_levels; k++) {
-        path[k] = node;
-        const space_edge *e = space_find_edge(&part->levels[k], node, config[part->levels[k].param]);
-        if (!e)
+        const space_level *level = &part->levels[k];
+        size_t own = config[level->param];
+        if (level->child && own >= level->n_values)
             return false;
-        node = e->child;
+        path[k] = (step){node, level->child ? level->child + own * level->n_nodes : NULL};
+        node = walk(level, &path[k], node, config);
+        if (node == SPACE_NOWHERE)
+            return false;
     }
     return true;
 }
 
 /* Does the rest of the configuration, from level k on, lead from `node` to the end? It does as soon as it meets the
  * configuration's own path. */
-static bool continues(const space_part *part, size_t k, uint32_t node, const uint32_t *config, const uint32_t *path)
+static bool continues(const space_part *part, size_t k, uint32_t node, const uint32_t *config, const step *path)
 {
-    for (; k < part->n_levels; k++) {
-        if (node == path[k])
-            return true;
-        const space_edge *e = space_find_edge(&part->levels[k], node, config[part->levels[k].param]);
-        if (!e)
+    for (; k < part->n_levels && node != path[k].node; k++) {
+        node = walk(&part->levels[k], &path[k], node, config);
+        if (node == SPACE_NOWHERE)
             return false;
-        node = e->child;
     }
     return true;
 }
@@ -60,18 +74,24 @@ static bool is_step(uint32_t own, uint32_t other, bool by_one)
     return by_one ? other + 1 == own || other == own + 1 : other != own;
 }
 
-/* Changes each parameter of a part but for switches. */
-static void change_one(const space *s, const space_part *part, const uint32_t *config, const uint32_t *path,
-                       bool by_one, sink *to)
+/* Changes each parameter of a part but for switches. Values side by side often lead to the same node. */
+static void change_one(const space *s, const space_part *part, const uint32_t *config, const step *path, bool by_one,
+                       sink *to)
 {
     for (size_t k = 0; k < part->n_levels; k++) {
         const space_level *level = &part->levels[k];
-        uint32_t own = config[level->param];
+        uint32_t own = config[level->param], known = SPACE_NOWHERE;
+        bool leads = false;
         if (s->is_switch && s->is_switch[level->param])
             continue;
-        for (uint32_t i = level->first[path[k]]; i < level->first[path[k] + 1]; i++) {
-            const space_edge *e = &level->edges[i];
-            if (is_step(own, e->value, by_one) && continues(part, k + 1, e->child, config, path))
+        const space_edge *end = level->edges + level->first[path[k].node + 1];
+        for (const space_edge *e = level->edges + level->first[path[k].node]; e < end; e++) {
+            if (!is_step(own, e->value, by_one))
+                continue;
+            if (e->child != known)
+                leads = continues(part, k + 1, e->child, config, path);
+            known = e->child;
+            if (leads)
                 put(to, config, level->param, e->value);
         }
     }
@@ -96,7 +116,7 @@ static void turn_switches(const space *s, const uint32_t *config, bool by_one, s
     free(changed);
 }
 
-static bool find_paths(const space *s, const uint32_t *config, uint32_t *paths)
+static bool find_paths(const space *s, const uint32_t *config, step *paths)
 {
     for (size_t i = 0; i < s->n_parts; i++) {
         if (!find_path(&s->parts[i], config, paths))
@@ -106,7 +126,7 @@ static bool find_paths(const space *s, const uint32_t *config, uint32_t *paths)
     return true;
 }
 
-static void one_differs(const space *s, const uint32_t *config, const uint32_t *path, bool by_one, sink *to)
+static void one_differs(const space *s, const uint32_t *config, const step *path, bool by_one, sink *to)
 {
     for (size_t i = 0; i < s->n_parts; path += s->parts[i++].n_levels)
         change_one(s, &s->parts[i], config, path, by_one, to);
@@ -117,8 +137,8 @@ static void one_differs(const space *s, const uint32_t *config, const uint32_t *
 size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourhood kind, uint32_t *out,
                         size_t capacity)
 {
-    uint32_t few[64];
-    uint32_t *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
+    step few[64];
+    step *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
     sink to = {s->def.n_params, out, capacity, 0, 0};
     if (find_paths(s, config, paths)) {
         if (kind == SPACE_ADJACENT)
@@ -136,38 +156,38 @@ size_t space_neighbours(const space *s, const uint32_t *config, space_neighbourh
 #define TRIES 32 /* edges off the path that lead nowhere, before all are listed */
 
 /* One of the edges that leave the path, in the order of change_one; *level gets its level. */
-static const space_edge *edge_off_path(const space_part *part, const uint32_t *config, const uint32_t *path, uint64_t i,
+static const space_edge *edge_off_path(const space_part *part, const uint32_t *config, const step *path, uint64_t i,
                                        size_t *level)
 {
     size_t k = 0;
     for (;; k++) {
         const space_level *l = &part->levels[k];
-        uint64_t n = l->first[path[k] + 1] - l->first[path[k]] - 1;
+        uint64_t n = l->first[path[k].node + 1] - l->first[path[k].node] - 1;
         if (i < n)
             break;
         i -= n;
     }
     const space_level *l = &part->levels[k];
-    const space_edge *edges = l->edges + l->first[path[k]];
+    const space_edge *edges = l->edges + l->first[path[k].node];
     *level = k;
-    return &edges[i] < space_find_edge(l, path[k], config[l->param]) ? &edges[i] : &edges[i + 1];
+    return &edges[i] < space_find_edge(l, path[k].node, config[l->param]) ? &edges[i] : &edges[i + 1];
 }
 
-static uint64_t count_edges_off_path(const space_part *part, const uint32_t *path)
+static uint64_t count_edges_off_path(const space_part *part, const step *path)
 {
     uint64_t n = 0;
     for (size_t k = 0; k < part->n_levels; k++)
-        n += part->levels[k].first[path[k] + 1] - part->levels[k].first[path[k]] - 1;
+        n += part->levels[k].first[path[k].node + 1] - part->levels[k].first[path[k].node] - 1;
     return n;
 }
 
 /* Draws among the edges that leave the path until one leads to the end: each that does is equally likely. false if none
  * of TRIES did. */
-static bool draw_neighbour(const space *s, const uint32_t *config, const uint32_t *paths, uint64_t (*random64)(void *),
+static bool draw_neighbour(const space *s, const uint32_t *config, const step *paths, uint64_t (*random64)(void *),
                            void *cookie, uint32_t *out)
 {
     uint64_t total = 0;
-    const uint32_t *path = paths;
+    const step *path = paths;
     for (size_t i = 0; i < s->n_parts; path += s->parts[i++].n_levels)
         total += count_edges_off_path(&s->parts[i], path);
     for (int try = 0; try < TRIES && total > 0; try++) {
@@ -186,7 +206,7 @@ static bool draw_neighbour(const space *s, const uint32_t *config, const uint32_
     return false;
 }
 
-static bool list_and_draw(const space *s, const uint32_t *config, const uint32_t *paths, uint64_t (*random64)(void *),
+static bool list_and_draw(const space *s, const uint32_t *config, const step *paths, uint64_t (*random64)(void *),
                           void *cookie, uint32_t *out)
 {
     sink count = {.n_params = s->def.n_params}, one = {.n_params = s->def.n_params, .out = out, .capacity = 1};
@@ -201,8 +221,8 @@ static bool list_and_draw(const space *s, const uint32_t *config, const uint32_t
 bool space_random_neighbour(const space *s, const uint32_t *config, uint64_t (*random64)(void *), void *cookie,
                             uint32_t *out)
 {
-    uint32_t few[64];
-    uint32_t *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
+    step few[64];
+    step *paths = s->def.n_params > 64 ? mem_alloc(s->def.n_params * sizeof *paths) : few;
     bool found = find_paths(s, config, paths);
     if (found)
         found = (!s->is_switch && draw_neighbour(s, config, paths, random64, cookie, out)) ||

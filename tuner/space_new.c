@@ -72,6 +72,7 @@ static kw_code build(const trial *t, space *s, kw_error *err)
     for (; s->n_parts < p->n_groups && code == KW_OK; s->n_parts++) {
         code = space_build_part(p, s->n_parts, left, &s->parts[s->n_parts], err);
         if (code == KW_OK) {
+            space_part_index(&s->parts[s->n_parts], t->def, left);
             size_t bytes = space_part_bytes(&s->parts[s->n_parts]);
             left -= bytes < left ? bytes : left;
         }
