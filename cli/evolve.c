@@ -60,6 +60,9 @@ static void print_text(const evolve_result *r)
            (unsigned long long)r->better_than_parent, (unsigned long long)r->wrong, (unsigned long long)r->failed,
            (unsigned long long)r->no_compile, (unsigned long long)r->unread, (unsigned long long)r->no_code,
            (unsigned long long)r->unchanged, (unsigned long long)r->duplicate);
+    if (r->not_asked + r->pending > 0)
+        printf("and %llu not asked, %llu without an end yet\n", (unsigned long long)r->not_asked,
+               (unsigned long long)r->pending);
     printf("targets: %llu asked for, %llu reached, %llu came nearer\n", (unsigned long long)r->steering.asked,
            (unsigned long long)r->steering.hit, (unsigned long long)r->steering.nearer);
     print_spent(&r->totals);
@@ -84,10 +87,20 @@ static void print_json(const evolve_result *r)
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"attempts", r->attempts},         {"right", r->right},           {"repaired", r->repaired},
-                  {"better", r->better_than_parent}, {"wrong", r->wrong},           {"failed", r->failed},
-                  {"no_compile", r->no_compile},     {"not_a_template", r->unread}, {"no_code", r->no_code},
-                  {"unchanged", r->unchanged},       {"duplicate", r->duplicate},   {"targets", r->steering.asked},
+    } counts[] = {{"attempts", r->attempts},
+                  {"right", r->right},
+                  {"repaired", r->repaired},
+                  {"better", r->better_than_parent},
+                  {"wrong", r->wrong},
+                  {"failed", r->failed},
+                  {"no_compile", r->no_compile},
+                  {"not_a_template", r->unread},
+                  {"no_code", r->no_code},
+                  {"unchanged", r->unchanged},
+                  {"duplicate", r->duplicate},
+                  {"not_asked", r->not_asked},
+                  {"pending", r->pending},
+                  {"targets", r->steering.asked},
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
@@ -231,6 +244,7 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
     o.types = setup.types;
     o.shapes = setup.shapes;
     o.n_shapes = setup.n_shapes;
+    o.usual_shapes = !c->dims && !c->shapes;
     o.fallback = setup.fallback;
     const template **seeds = mem_alloc((setup.n_templates + 1) * sizeof *seeds);
     for (size_t i = 0; i < setup.n_templates; i++) {

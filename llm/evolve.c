@@ -280,6 +280,7 @@ static void fill_result(evolution *e, kw_code code)
     const elite *best = archive_best(e->archive);
     const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
     r->steering = steer_report_of(e->steer);
+    r->pending = count_in(e, ATTEMPT_ASKED) + count_in(e, ATTEMPT_READY);
     r->totals = llm_session_totals(e->o->session);
     r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {

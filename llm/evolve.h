@@ -55,10 +55,11 @@ typedef struct evolve_options {
     void *cookie;
 } evolve_options;
 
-/* What became of the attempts. */
+/* What became of the attempts: all that are counted here but `repaired` and `better_than_parent` make up `attempts`. */
 typedef struct evolve_result {
     uint64_t attempts, no_code, unchanged, duplicate, unread, no_compile, failed, wrong, right, better_than_parent;
-    uint64_t repaired; /* attempts that came right through a repair */
+    uint64_t not_asked, pending; /* a budget was spent before; without an end when the run was left or interrupted */
+    uint64_t repaired;           /* attempts that came right through a repair */
     steer_report steering;
     double base_fitness, best_fitness;
     char *best_text; /* of the best template. Owned */

@@ -26,6 +26,7 @@ typedef struct attempt {
     int repairs;
     steer_choice choice;
     char parent_hash[HASH_HEX_SIZE]; /* "" if none */
+    char tried_hash[HASH_HEX_SIZE];  /* of its last text that was tried; "" if none was */
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
@@ -91,6 +92,7 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial
 
 /* evolve_try.c: trials. */
 kw_code evolve_try(evolution *e, attempt *a);
+const char *evolve_outcome(const trial_result *r); /* a name for the journal */
 kw_code evolve_seeds(evolution *e);
 
 /* evolve_json.c: trials as events. */

@@ -172,6 +172,7 @@ static void count(evolution *e, const attempt *a, const char *outcome_text, cons
     evolve_result *n = e->result;
     n->unchanged += strcmp(outcome_text, "unchanged") == 0;
     n->duplicate += strcmp(outcome_text, "duplicate") == 0;
+    n->not_asked += strcmp(outcome_text, "not_asked") == 0;
     n->no_code += strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "no_answer") == 0 ||
                   strcmp(outcome_text, "other_task") == 0;
     if (!r)
@@ -194,8 +195,24 @@ void evolve_forget_texts(attempt *a)
     a->text = a->prompt = a->repair_text = a->repair_problem = NULL;
 }
 
+/* A repair that nobody wrote takes nothing back: the attempt is what its last candidate was. */
+static const trial_result *tried_before(const evolution *e, const attempt *a, const char *outcome_text)
+{
+    const bool nobody = strcmp(outcome_text, "no_answer") == 0 || strcmp(outcome_text, "not_asked") == 0;
+    const bool known = e->o->steering == 0 || e->o->steering >= 4;
+    const candidate_kept *k = known && nobody && *a->tried_hash ? evolve_find(e, a->tried_hash) : NULL;
+    return k ? &k->result : NULL;
+}
+
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const trial_result *r, const char *detail)
 {
+    const trial_result *before = r ? NULL : tried_before(e, a, outcome_text);
+    strb no_repair = STRB_INIT;
+    if (before) {
+        r = before;
+        outcome_text = evolve_outcome(r);
+        strb_printf(&no_repair, "no repair came: %s", detail ? detail : "nobody answered");
+    }
     double fitness = r ? r->fitness : 0;
     int to = r && r->outcome == OUTCOME_OK ? cell_of_best_offer(r) : -1;
     bool judged = r || strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "other_task") == 0;
@@ -209,7 +226,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
         steer_learn(e->steer, e->archive, &t);
         if (!a->by_operator)
             meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0,
-                       detail && *detail ? detail : outcome_text);
+                       before && r->detail ? r->detail
+                       : detail && *detail ? detail
+                                           : outcome_text);
     }
     steer_done(e->steer, a->ordinal);
     count(e, a, outcome_text, r);
@@ -224,6 +243,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
     if (r) {
         json_set_string(j, "hash", r->template_hash);
         json_set_number(j, "fitness", r->fitness);
+        if (before)
+            json_set_string(j, "detail", strb_text(&no_repair));
+        strb_clear(&no_repair);
     } else {
         json_set_string(j, "detail", detail);
     }

@@ -261,10 +261,24 @@ static kw_code open_journal(opened *p, kw_error *err)
     return code;
 }
 
-static kw_code open_device(opened *p, kw_error *err)
+/* The usual shapes keep a large GPU busy; a task says what is enough for a CPU. */
+static kw_code choose_shapes(const opened *p, task_shape **shapes, evolve_task_options *o, kw_error *err)
 {
-    const evolve_task_options *o = p->o;
+    const char *file = o->task->cpu_shapes_file;
+    if (!o->usual_shapes || !file || !evaluator_device(p->e)->limits.is_cpu)
+        return KW_OK;
+    kw_code code = task_shapes_load(o->task, file, shapes, &o->n_shapes, err);
+    if (code == KW_OK)
+        o->shapes = *shapes;
+    return code;
+}
+
+static kw_code open_device(opened *p, task_shape **shapes, evolve_task_options *options, kw_error *err)
+{
+    const evolve_task_options *o = options;
     kw_code code = evaluator_open(&o->evaluator, &p->e, err);
+    if (code == KW_OK)
+        code = choose_shapes(p, shapes, options, err);
     if (code == KW_OK)
         code = store_open(o->store, false, &p->s, err);
     if (code != KW_OK)
@@ -406,7 +420,7 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
     if (code == KW_OK)
         code = open_session(&p, err);
     if (code == KW_OK && !o.recorded)
-        code = open_device(&p, err);
+        code = open_device(&p, &shapes, &o, err);
     if (code == KW_OK) {
         find_seeds(&p);
         if (!o.recorded)

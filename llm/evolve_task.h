@@ -11,6 +11,7 @@ typedef struct evolve_task_options {
     task_types types;
     const task_shape *shapes;
     size_t n_shapes;
+    bool usual_shapes; /* nobody chose them: a CPU takes the task's cpu_shapes instead */
     const template *const *seeds; /* templates to begin with; the fallback comes first by itself */
     size_t n_seeds;
     const template *fallback;

@@ -138,7 +138,7 @@ static candidate_kept *keep(evolution *e, const char *text, const trial_result *
     return k;
 }
 
-static const char *outcome_text(const trial_result *r)
+const char *evolve_outcome(const trial_result *r)
 {
     return !r->read ? "not_a_template" : outcome_name(r->outcome);
 }
@@ -157,6 +157,7 @@ kw_code evolve_try(evolution *e, attempt *a)
         return code;
     a = &e->attempts[index];
     const candidate_kept *k = keep(e, a->text, &r);
+    memcpy(a->tried_hash, k->hash, sizeof a->tried_hash);
     code = offer_all(e, &k->result, ordinal);
     if (code != KW_OK)
         return code;
@@ -164,11 +165,11 @@ kw_code evolve_try(evolution *e, attempt *a)
     if (mend) {
         char *text = a->text;
         a->text = NULL;
-        code = evolve_ask_repair(e, a, text, r.detail ? r.detail : outcome_text(&r));
+        code = evolve_ask_repair(e, a, text, r.detail ? r.detail : evolve_outcome(&r));
         free(text);
         return code;
     }
-    return evolve_finish(e, a, outcome_text(&r), &r, r.detail);
+    return evolve_finish(e, a, evolve_outcome(&r), &r, r.detail);
 }
 
 kw_code evolve_seeds(evolution *e)
@@ -190,7 +191,7 @@ kw_code evolve_seeds(evolution *e)
         if (code != KW_OK)
             return code;
         strb_reset(&e->last);
-        strb_printf(&e->last, "%s: %s, fitness %.3f", key, outcome_text(&r), r.fitness);
+        strb_printf(&e->last, "%s: %s, fitness %.3f", key, evolve_outcome(&r), r.fitness);
         if (e->o->interrupted && e->o->interrupted(e->o->cookie))
             return kw_error_set(e->err, KW_INTERRUPTED, "interrupted");
     }

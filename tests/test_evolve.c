@@ -151,14 +151,26 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
     return code;
 }
 
-/* A model that answers with a template of a quality that depends on the prompt's hash; some are wrong, some are none.
- * */
-static const char *scripted(void)
+/* A model that answers with a template of a quality that depends on the prompt and on how often it was asked; some are
+ * wrong, some are none. */
+static const char *scripted(setting *s)
 {
-    return "command:n=$(cksum | cut -d' ' -f1); case $((n % 5)) in 0) echo sorry;; "
-           "*) echo '```c'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; "
-           "[ $((n % 5)) = 1 ] && echo outcome=wrong; "
-           "echo quality=$((1000 + n % 800)) memory=$((n % 4)) compute=$((n / 4 % 4)) n=$n; echo '```';; esac";
+    strb text = STRB_INIT;
+    strb_printf(&text,
+                "command:n=$({ cat; ls '%s'; } | cksum | cut -d' ' -f1); case $((n %% 5)) in 0) echo sorry;; "
+                "*) echo '```c'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; "
+                "[ $((n %% 5)) = 1 ] && echo outcome=wrong; "
+                "echo quality=$((1000 + n %% 800)) memory=$((n %% 4)) compute=$((n / 4 %% 4)) n=$n; echo '```';; esac",
+                s->folder);
+    free(s->model);
+    s->model = strb_take(&text);
+    return s->model;
+}
+
+static uint64_t all_ends(const evolve_result *r)
+{
+    return r->no_code + r->unchanged + r->duplicate + r->unread + r->no_compile + r->failed + r->wrong + r->right +
+           r->not_asked + r->pending;
 }
 
 static char *text_of(const char *path)
@@ -180,9 +192,10 @@ static char *archive_text(const evolve_result *r)
 static void runs_and_repeats(void **state)
 {
     setting *s = *state;
-    if (run_with(s, scripted(), 24, false) != KW_OK)
+    if (run_with(s, scripted(s), 24, false) != KW_OK)
         fail_msg("%s", s->err.message);
     assert_int_equal(s->r.attempts, 24);
+    assert_int_equal(all_ends(&s->r), 24);
     assert_true(s->r.right > 3);
     assert_true(s->r.wrong + s->r.no_code + s->r.repaired > 0);
     assert_true(archive_occupied(s->r.archive) > 2);
@@ -211,7 +224,7 @@ static void goes_on(void **state)
     int stops = 0;
     do {
         s->bench.stop_after = s->bench.runs + 3;
-        code = run_with(s, scripted(), 16, false);
+        code = run_with(s, scripted(s), 16, false);
         stops += code == KW_INTERRUPTED;
     } while (code == KW_INTERRUPTED && stops < 40);
     if (code != KW_OK)
@@ -226,9 +239,9 @@ static void goes_on(void **state)
 static void more_budget(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s, scripted(), 4, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 4, false), KW_OK);
     size_t runs = s->bench.runs;
-    assert_int_equal(run_with(s, scripted(), 8, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 8, false), KW_OK);
     assert_int_equal(s->r.attempts, 8);
     assert_true(s->bench.runs > runs);
 }
@@ -237,7 +250,7 @@ static void more_budget(void **state)
 static void journals_that_differ(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s, scripted(), 6, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 6, false), KW_OK);
     char *text = text_of(s->journal);
     strb changed = STRB_INIT;
     strb_add(&changed, text);
@@ -270,6 +283,7 @@ static void model_is_gone(void **state)
     assert_int_equal(run_with(s, "command:/nowhere/at/all", 9, false), KW_OK);
     assert_non_null(strstr(s->r.why, "no provider is left"));
     assert_true(s->r.attempts < 9);
+    assert_int_equal(all_ends(&s->r), s->r.attempts);
 }
 
 static void same_again(void **state)
@@ -315,6 +329,29 @@ static void repaired(void **state)
     assert_int_equal(s->r.right, 1);
     assert_int_equal(s->r.repaired, 1);
     assert_int_equal(s->r.wrong, 0);
+}
+
+/* The error goes back, and nobody answers: the candidate was wrong, not missing. */
+static void repair_that_never_came(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(
+        run_with(s,
+                 "command:t=$(cat); case $t in *'expected 2'*) exit 7;; esac; echo '```'; echo '/*kernwright "
+                 "{\"task\": \"saxpy\", \"launches\": []} */'; echo outcome=wrong; echo '```'",
+                 1, false),
+        KW_OK);
+    assert_int_equal(s->r.wrong, 1);
+    assert_int_equal(s->r.no_code, 0);
+    assert_int_equal(all_ends(&s->r), 1);
+    char *text = text_of(s->journal), *end = strstr(text, "\"event\":\"attempt\"");
+    assert_non_null(end);
+    assert_non_null(strstr(end, "\"outcome\":\"wrong\""));
+    assert_non_null(strstr(end, "\"fitness\":0.4"));
+    assert_non_null(strstr(end, "no repair came: "));
+    free(text);
+    assert_int_equal(run_with(s, "none", 1, true), KW_OK); /* and repeats */
+    assert_int_equal(s->r.wrong, 1);
 }
 
 /* ---- batches ---- */
@@ -381,6 +418,7 @@ static void in_batches(void **state)
     if (run_with(s, strb_text(&llm), 12, false) != KW_OK)
         fail_msg("%s", s->err.message);
     assert_int_equal(s->r.waiting, 8);
+    assert_int_equal(all_ends(&s->r), s->r.attempts);
     assert_non_null(strstr(s->r.why, "8 prompts wait for replies in "));
     assert_non_null(strstr(s->r.why, s->folder));
     assert_int_equal(prompts_in(s), 8);
@@ -450,6 +488,7 @@ int main(void)
         IN_SETTING(same_again),
         IN_SETTING(same_but_for_comments),
         IN_SETTING(repaired),
+        IN_SETTING(repair_that_never_came),
         IN_SETTING(in_batches),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);
