@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/evolve_internal.h"
+#include "llm/evolve_settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,8 +87,8 @@ static kw_code fill(evolution *e)
            count_in(e, ATTEMPT_ASKED) < e->o->in_flight && count_in(e, ATTEMPT_READY) < most_waiting(e)) {
         code = evolve_ask(e);
     }
-    if (code == KW_OK && e->o->meta && !e->closed && e->meta_parent < 0 && e->n_attempts < e->o->budget &&
-        meta_due(e->meta))
+    if (code == KW_OK && e->o->meta && !e->o->independent && !e->closed && e->meta_parent < 0 &&
+        e->n_attempts < e->o->budget && meta_due(e->meta))
         code = evolve_ask_meta(e);
     return code;
 }
@@ -163,6 +164,10 @@ static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
     const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
+    if (strcmp(event, "settings") == 0) {
+        e->settings = json_get(next, "settings");
+        return journal_pass(e->o->journal, e->err);
+    }
     if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0) {
         e->ended = true;
         return journal_pass(e->o->journal, e->err);
@@ -198,6 +203,20 @@ static kw_code ask_again(evolution *e)
 
 /* ---- the run ---- */
 
+/* What holds from here on, where that was not said before. */
+static kw_code emit_settings(evolution *e)
+{
+    const json *now = e->o->settings;
+    if (!now || (e->settings && json_equal(e->settings, now)))
+        return KW_OK;
+    if (e->settings)
+        evolve_settings_tell(e->settings, now);
+    json *j = json_new_object();
+    json_set_string(j, "event", "settings");
+    json_set(j, "settings", json_clone(now));
+    return evolve_emit(e, j);
+}
+
 static kw_code follow(evolution *e)
 {
     kw_code code = KW_OK;
@@ -205,6 +224,8 @@ static kw_code follow(evolution *e)
     while (code == KW_OK && journal_following(e->o->journal))
         code = follow_one(e);
     e->following = false;
+    if (code == KW_OK && !e->o->recorded_only)
+        code = emit_settings(e);
     return code == KW_OK && !e->o->recorded_only ? ask_again(e) : code;
 }
 
@@ -274,12 +295,30 @@ static kw_code emit_run(evolution *e)
     return evolve_emit(e, first);
 }
 
+/* Behaviour that does not tell candidates apart steers nothing. */
+static void count_kinds(const evolution *e, evolve_result *r)
+{
+    uint64_t in[BEHAVIOUR_CELLS] = {0};
+    r->most_cell = -1;
+    for (size_t i = 0; i < e->n_kept; i++) {
+        int cell = evolve_cell(&e->kept[i].result);
+        if (cell < 0)
+            continue;
+        r->kinds += in[cell]++ == 0;
+        if (in[cell] > r->of_most) {
+            r->of_most = in[cell];
+            r->most_cell = cell;
+        }
+    }
+}
+
 static void fill_result(evolution *e, kw_code code)
 {
     evolve_result *r = e->result;
     const elite *best = archive_best(e->archive);
     const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
     r->steering = steer_report_of(e->steer);
+    count_kinds(e, r);
     r->pending = count_in(e, ATTEMPT_ASKED) + count_in(e, ATTEMPT_READY);
     r->totals = llm_session_totals(e->o->session);
     r->abandoned = e->closed && llm_nobody_left(e->o->session);

@@ -9,6 +9,7 @@
 /* A template that was tried, once for each text. */
 typedef struct candidate_kept {
     char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
+    char parent_hash[HASH_HEX_SIZE]; /* "": a seed */
     char *text;
     trial_result result;
 } candidate_kept;
@@ -49,11 +50,12 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    size_t n_answered;   /* replies taken in this process */
-    size_t prompt_bytes; /* a prompt longer than this was too long for a server; 0: none was */
-    bool following;      /* what is asked now was asked before: evolve.c asks again what has no answer */
-    bool ended;          /* the last event followed was an end of the run, or of a batch */
-    bool closed;         /* no more questions: budget or session */
+    size_t n_answered;    /* replies taken in this process */
+    size_t prompt_bytes;  /* a prompt longer than this was too long for a server; 0: none was */
+    bool following;       /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool ended;           /* the last event followed was an end of the run, or of a batch */
+    const json *settings; /* the last that the journal has; borrowed from it */
+    bool closed;          /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;
@@ -89,6 +91,8 @@ void evolve_forget_texts(attempt *a);
 /* Hash of what makes a text another one: a candidate is tried once. */
 void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE]);
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
+
+int evolve_cell(const trial_result *r); /* of its best configuration; -1: none is right */
 
 /* evolve_try.c: trials. */
 kw_code evolve_try(evolution *e, attempt *a);

@@ -58,6 +58,25 @@ static const char *outcome_of_reply(reply_kind kind)
     return "no_code";
 }
 
+static void note_model(evolution *e, const llm_reply *r, const reply_result *read)
+{
+    evolve_result *n = e->result;
+    const char *name = r->model ? r->model : "";
+    size_t i = 0;
+    while (i < n->n_models && strncmp(n->models[i].name, name, sizeof n->models[i].name - 1) != 0)
+        i++;
+    if (i == sizeof n->models / sizeof *n->models)
+        return;
+    evolve_model *m = &n->models[i];
+    if (i == n->n_models)
+        snprintf(m->name, sizeof m->name, "%s", name);
+    n->n_models = i == n->n_models ? i + 1 : n->n_models;
+    m->replies++;
+    m->with_template += read->text != NULL;
+    m->edits += read->n_edits;
+    m->edits_failed += read->n_failed_edits;
+}
+
 static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
 {
     const candidate_kept *parent = *a->parent_hash ? evolve_find(e, a->parent_hash) : NULL;
@@ -66,6 +85,7 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
     reply_result read;
     kw_code code;
     reply_read(r->text, strlen(r->text), &c, &read);
+    note_model(e, r, &read);
     if (read.repairs.length > 0) /* lines */
         log_info("%s: %.*s", a->key, (int)read.repairs.length - 1, strb_text(&read.repairs));
     if (read.text) {
@@ -154,7 +174,7 @@ kw_code evolve_ready(evolution *e, attempt *a, char *text)
     return KW_OK;
 }
 
-static int cell_of_best_offer(const trial_result *r)
+int evolve_cell(const trial_result *r)
 {
     int cell = -1;
     double best = 0;
@@ -214,7 +234,7 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
         strb_printf(&no_repair, "no repair came: %s", detail ? detail : "nobody answered");
     }
     double fitness = r ? r->fitness : 0;
-    int to = r && r->outcome == OUTCOME_OK ? cell_of_best_offer(r) : -1;
+    int to = r && r->outcome == OUTCOME_OK ? evolve_cell(r) : -1;
     bool judged = r || strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "other_task") == 0;
     if (judged) { /* no answer and the parent again say nothing about where to go */
         transition t = {.from = a->choice.parent_cell,

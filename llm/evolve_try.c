@@ -157,6 +157,7 @@ kw_code evolve_try(evolution *e, attempt *a)
         return code;
     a = &e->attempts[index];
     const candidate_kept *k = keep(e, a->text, &r);
+    memcpy(e->kept[e->n_kept - 1].parent_hash, a->parent_hash, sizeof a->parent_hash);
     memcpy(a->tried_hash, k->hash, sizeof a->tried_hash);
     code = offer_all(e, &k->result, ordinal);
     if (code != KW_OK)
