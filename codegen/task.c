@@ -240,7 +240,7 @@ kw_code task_from_json(const json *j, const char *where, task **out, kw_error *e
     return KW_OK;
 }
 
-json *task_to_json(const task *t)
+json *task_description(const task *t)
 {
     static const char *const files[] = {"shapes", "edge_shapes", "cpu_shapes"};
     json *j = json_new_object();
@@ -248,9 +248,15 @@ json *task_to_json(const task *t)
         bool is_file = false;
         for (size_t i = 0; i < sizeof files / sizeof *files; i++)
             is_file |= strcmp(json_key(m), files[i]) == 0;
-        if (!is_file) /* of this machine: a worker is sent its shape */
+        if (!is_file)
             json_add(j, json_key(m), json_clone(m));
     }
+    return j;
+}
+
+json *task_to_json(const task *t)
+{
+    json *j = task_description(t);
     json_set_string(j, "reference_source", t->reference_source);
     return j;
 }

@@ -101,6 +101,8 @@ typedef struct task_types {
 kw_code task_load(const char *name, task **out, kw_error *err);
 /* From the wire: the object made by task_to_json. */
 kw_code task_from_json(const json *j, const char *where, task **out, kw_error *err);
+/* task.json without the names of files of shapes, which say nothing elsewhere. The caller frees. */
+json *task_description(const task *t);
 /* Self-contained: with the reference source inside if it is the user's, without the names of files of shapes. */
 json *task_to_json(const task *t);
 void task_free(task *t);

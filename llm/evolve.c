@@ -160,6 +160,16 @@ static kw_code follow_reply(evolution *e, const char *key)
     return code;
 }
 
+/* An attempt whose question ends without a reply: nobody was left to ask, or a budget was spent. */
+static kw_code follow_not_asked(evolution *e, attempt *a, const json *event)
+{
+    const char *detail = json_text(json_get(event, "detail"));
+    const size_t n = strlen(EVOLVE_NO_REPAIR);
+    if (detail && strncmp(detail, EVOLVE_NO_REPAIR, n) == 0)
+        detail += n;
+    return evolve_finish(e, a, "not_asked", NULL, detail);
+}
+
 static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
@@ -183,6 +193,12 @@ static kw_code follow_one(evolution *e)
                 return evolve_try(e, &e->attempts[i]);
         }
     }
+    if (key && strcmp(event, "attempt") == 0) {
+        for (size_t i = 0; i < e->n_attempts; i++) {
+            if (e->attempts[i].state == ATTEMPT_ASKED && strcmp(e->attempts[i].key, key) == 0)
+                return follow_not_asked(e, &e->attempts[i], next);
+        }
+    }
     return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the event \"%s\" does not belong here",
                         journal_line(e->o->journal), event);
 }
@@ -191,14 +207,15 @@ static kw_code follow_one(evolution *e)
 static kw_code ask_again(evolution *e)
 {
     kw_code code = KW_OK;
-    for (size_t i = 0; i < e->n_attempts && code == KW_OK && !e->closed; i++) {
+    for (size_t i = 0; i < e->n_attempts && code == KW_OK; i++) {
         attempt *a = &e->attempts[i];
-        if (a->state == ATTEMPT_ASKED)
-            code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
+        if (a->state != ATTEMPT_ASKED)
+            continue;
+        code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
+        if (code == KW_FAILED) /* nobody will answer it */
+            code = evolve_finish(e, a, "not_asked", NULL, e->why);
     }
-    if (code == KW_OK && e->meta_parent >= 0)
-        code = evolve_submit_meta(e);
-    return code == KW_FAILED && e->closed ? KW_OK : code;
+    return code == KW_OK && e->meta_parent >= 0 ? evolve_submit_meta(e) : code;
 }
 
 /* ---- the run ---- */

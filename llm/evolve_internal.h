@@ -84,6 +84,7 @@ kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked);
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
 
 /* evolve_take.c: what comes back. */
+#define EVOLVE_NO_REPAIR "no repair came: "
 kw_code evolve_take(evolution *e, const llm_reply *r);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);

@@ -231,7 +231,7 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
     if (before) {
         r = before;
         outcome_text = evolve_outcome(r);
-        strb_printf(&no_repair, "no repair came: %s", detail ? detail : "nobody answered");
+        strb_printf(&no_repair, EVOLVE_NO_REPAIR "%s", detail ? detail : "nobody answered");
     }
     double fitness = r ? r->fitness : 0;
     int to = r && r->outcome == OUTCOME_OK ? evolve_cell(r) : -1;

@@ -85,6 +85,8 @@ typedef struct setting {
     evolve_result r;
     kw_error err;
     bool leave; /* in batches of 8 */
+    bool independent;
+    int64_t tokens; /* of the run; 0: no limit */
 } setting;
 
 #define FRONT "/*kernwright {\"task\": \"saxpy\", \"launches\": []} */\n"
@@ -118,7 +120,10 @@ static int end(void **state)
 /* Runs with this model (a command); the journal is opened for it. */
 static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recorded)
 {
-    llm_session_options so = {.provider = {.temperature = NAN}, .spec = llm, .record = recorded ? NULL : s->folder};
+    llm_session_options so = {.provider = {.temperature = NAN},
+                              .spec = llm,
+                              .record = recorded ? NULL : s->folder,
+                              .max_tokens_total = s->tokens};
     llm_session *session = NULL;
     journal *j = NULL;
     memset(&s->err, 0, sizeof s->err);
@@ -143,6 +148,7 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
         .gradient = true,
         .targets = true,
         .meta = true,
+        .independent = s->independent,
         .max_reply_tokens = 1000,
         .seed = 5};
     kw_code code = evolve_run(&s->o, &s->r, &s->err);
@@ -354,6 +360,60 @@ static void repair_that_never_came(void **state)
     assert_int_equal(s->r.wrong, 1);
 }
 
+/* Asking N times, to compare with: each prompt shows the seed and nothing of what came of the others. */
+static void independent(void **state)
+{
+    setting *s = *state;
+    s->independent = true;
+    if (run_with(s, scripted(s), 12, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.attempts, 12);
+    assert_true(s->r.right > 0);
+    assert_int_equal(s->r.steering.asked, 0);
+    char *text = text_of(s->journal), *first = fs_join(s->folder, "generate-000001.prompt.md"),
+         *last = fs_join(s->folder, "generate-000012.prompt.md"), *a = text_of(first), *b = text_of(last);
+    assert_null(strstr(text, "\"meta-"));
+    assert_string_equal(a, b);
+    assert_non_null(strstr(a, "quality=1000"));
+    assert_int_equal(run_with(s, "none", 12, true), KW_OK);
+    char *all[] = {text, first, last, a, b};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static kw_code run_within(setting *s, const char *llm, uint64_t budget, int64_t tokens)
+{
+    s->tokens = tokens;
+    kw_code code = run_with(s, llm, budget, false);
+    s->tokens = 0;
+    return code;
+}
+
+/* Questions that were out when the run was stopped, and that no budget is left for: they end, and so does the run. */
+static void no_budget_for_what_was_asked(void **state)
+{
+    setting *s = *state;
+    strb llm = STRB_INIT;
+    strb_printf(&llm, "folder:%s", s->folder);
+    s->leave = true;
+    assert_int_equal(run_with(s, strb_text(&llm), 4, false), KW_OK);
+    assert_int_equal(s->r.pending, 4);
+    s->leave = false;
+    if (run_within(s, "command:echo no", 4, 10) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_non_null(strstr(s->r.why, "the budget of 10 tokens is spent"));
+    assert_int_equal(s->r.not_asked, 4);
+    assert_int_equal(all_ends(&s->r), 4);
+    /* It repeats, and goes on with a budget. */
+    assert_int_equal(run_with(s, "none", 4, true), KW_OK);
+    assert_int_equal(s->r.not_asked, 4);
+    if (run_with(s, scripted(s), 6, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.attempts, 6);
+    assert_int_equal(all_ends(&s->r), 6);
+    strb_clear(&llm);
+}
+
 /* ---- batches ---- */
 
 /* generate-00000I + suffix */
@@ -489,6 +549,8 @@ int main(void)
         IN_SETTING(same_but_for_comments),
         IN_SETTING(repaired),
         IN_SETTING(repair_that_never_came),
+        IN_SETTING(independent),
+        IN_SETTING(no_budget_for_what_was_asked),
         IN_SETTING(in_batches),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);
