@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,6 +81,9 @@ static int written(const char *name, int status)
 
 int main(int argc, char **argv)
 {
+    /* A file that may not grow is an error like a full disk: it is told, and what is there stays. A worker keeps the
+     * signal, which ends a kernel that writes without end. */
+    signal(SIGXFSZ, argc > 1 && strcmp(argv[1], "worker") == 0 ? SIG_DFL : SIG_IGN);
     if (argc < 2) {
         print_usage(stderr);
         return KW_BAD_INPUT;

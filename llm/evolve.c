@@ -55,6 +55,11 @@ static attempt *next_ready(const evolution *e)
     return NULL;
 }
 
+static uint64_t budget_of(const evolution *e)
+{
+    return e->o->budget + e->n_lost;
+}
+
 static void report(evolution *e)
 {
     if (!e->o->on_progress)
@@ -64,7 +69,7 @@ static void report(evolution *e)
                          .waiting = count_in(e, ATTEMPT_READY),
                          .tried = e->n_kept,
                          .right = e->result->right,
-                         .budget = e->o->budget,
+                         .budget = budget_of(e),
                          .archive = e->archive,
                          .last = strb_text(&e->last),
                          .totals = llm_session_totals(e->o->session)};
@@ -83,12 +88,12 @@ static size_t most_waiting(const evolution *e)
 static kw_code fill(evolution *e)
 {
     kw_code code = KW_OK;
-    while (code == KW_OK && !e->closed && e->n_attempts < e->o->budget &&
+    while (code == KW_OK && !e->closed && e->n_attempts < budget_of(e) &&
            count_in(e, ATTEMPT_ASKED) < e->o->in_flight && count_in(e, ATTEMPT_READY) < most_waiting(e)) {
         code = evolve_ask(e);
     }
     if (code == KW_OK && e->o->meta && !e->o->independent && !e->closed && e->meta_parent < 0 &&
-        e->n_attempts < e->o->budget && meta_due(e->meta))
+        e->n_attempts < budget_of(e) && meta_due(e->meta))
         code = evolve_ask_meta(e);
     return code;
 }
@@ -167,6 +172,7 @@ static kw_code follow_not_asked(evolution *e, attempt *a, const json *event)
     const size_t n = strlen(EVOLVE_NO_REPAIR);
     if (detail && strncmp(detail, EVOLVE_NO_REPAIR, n) == 0)
         detail += n;
+    e->n_lost += !*a->tried_hash;
     return evolve_finish(e, a, "not_asked", NULL, detail);
 }
 
@@ -284,7 +290,7 @@ static kw_code live(evolution *e)
         attempt *ready = next_ready(e);
         if (ready)
             code = evolve_try(e, ready);
-        else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
+        else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= budget_of(e)))
             return KW_OK;
         else if (e->o->leave_when_waiting && waiting_for(e) > 0 && e->n_answered == answered)
             return is_good_enough(e) ? KW_OK : leave(e, waiting_for(e));

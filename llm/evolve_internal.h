@@ -50,6 +50,7 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
+    uint64_t n_lost;      /* attempts of an earlier part that nobody was left to answer: the budget is not for them */
     size_t n_answered;    /* replies taken in this process */
     size_t prompt_bytes;  /* a prompt longer than this was too long for a server; 0: none was */
     bool following;       /* what is asked now was asked before: evolve.c asks again what has no answer */

@@ -128,8 +128,8 @@ void evolve_projection(const evolve_options *run, strb *out)
     const int64_t questions = (int64_t)run->budget * (1 + run->repairs), asked = questions * run->prompt.max_tokens,
                   answered = questions * run->max_reply_tokens;
     double cost = llm_session_most_cost(run->session, asked, answered);
-    strb_printf(out, "%llu candidates, each mended up to %d times: at most %lld tokens",
-                (unsigned long long)run->budget, run->repairs, (long long)(asked + answered));
+    strb_printf(out, "%llu candidates, up to %d repairs each: at most %lld tokens", (unsigned long long)run->budget,
+                run->repairs, (long long)(asked + answered));
     if (isfinite(cost))
         strb_printf(out, " and %.4g in money", cost);
     else

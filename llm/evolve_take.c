@@ -123,6 +123,7 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     attempt *a = attempt_of(e, r->key);
     if (!a)
         return KW_OK; /* nobody waits for it */
+    e->n_lost += e->following && r->status == LLM_STOPPED && !*a->tried_hash;
     if (is_overflow(r)) {
         bool asked;
         code = evolve_ask_shorter(e, a, &asked);

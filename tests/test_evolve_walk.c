@@ -176,6 +176,29 @@ static void refused(void **state)
     stopped_by("openai:m@https://nowhere.invalid/v1", "nowhere.invalid");
 }
 
+/* With the key mended the same command goes on, and asks for all that was to be asked for. */
+static void mended(void **state)
+{
+    (void)state;
+    prepare();
+    const char *wrong = answer_plain(401, "", JSON_TYPE, "{\"error\":{\"message\":\"Incorrect API key\"}}");
+    const http_answer script[] = {{.bytes = wrong},
+                                  {.bytes = answer_with(TEMPLATE("", "better"))},
+                                  {.bytes = answer_with(TEMPLATE("", "other"))}};
+    char spec[128];
+    server_start(&asking_server, script, 3);
+    (void)snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    const char *const evolve[] = {"evolve",   "copied", "--llm",       spec, "--record",   "run",
+                                  "--budget", "2",      "--in-flight", "1",  "--no-probe", NULL};
+    subprocess_result r = run_program(evolve);
+    assert_int_equal(r.status, 1);
+    subprocess_result_clear(&r);
+    walk(evolve, "2 right");
+    server_stop(&asking_server);
+    const char *const recorded[] = {"evolve", "copied", "--llm", "replay:run", "--measurements", "recorded", NULL};
+    walk(recorded, "2 right");
+}
+
 /* Prices and limits of a run: what it may cost is said before, which prices held stands in the journal. */
 static void prices(void **state)
 {
@@ -221,6 +244,7 @@ static void prices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ASKING_TEST(readme), ASKING_TEST(refused), ASKING_TEST(prices)};
+    const struct CMUnitTest tests[] = {ASKING_TEST(readme), ASKING_TEST(refused), ASKING_TEST(mended),
+                                       ASKING_TEST(prices)};
     return cmocka_run_group_tests_name("evolve_walk", tests, NULL, NULL);
 }
