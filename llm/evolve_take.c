@@ -108,6 +108,17 @@ static bool is_overflow(const llm_reply *r)
     return r->status == LLM_FAILED && r->detail && strncmp(r->detail, says, strlen(says)) == 0;
 }
 
+/* Also when this was the last question: the run did not get what it asked for. */
+static void close_if_nobody_is_left(evolution *e, const llm_reply *r)
+{
+    strb why = STRB_INIT;
+    if (e->closed || !llm_nobody_left(e->o->session))
+        return;
+    strb_printf(&why, "no provider is left: %s", r->detail ? r->detail : "all have stopped");
+    e->closed = true;
+    e->why = strb_take(&why);
+}
+
 kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
@@ -123,6 +134,8 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     attempt *a = attempt_of(e, r->key);
     if (!a)
         return KW_OK; /* nobody waits for it */
+    if (r->status == LLM_STOPPED && !e->following)
+        close_if_nobody_is_left(e, r);
     e->n_lost += e->following && r->status == LLM_STOPPED && !*a->tried_hash;
     if (is_overflow(r)) {
         bool asked;

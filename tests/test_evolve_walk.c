@@ -173,6 +173,16 @@ static void refused(void **state)
         stopped_by(spec, cases[i].says);
         server_stop(&asking_server);
     }
+    const http_answer last[] = {{.bytes = answer_plain(403, "", JSON_TYPE, "{\"error\":\"not for you\"}")}};
+    char spec[128];
+    server_start(&asking_server, last, 1); /* its only question was out: none follows that would meet it */
+    (void)snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    const char *const only[] = {"evolve", "copied", "--llm", spec, "--no-probe", "--budget", "1", NULL};
+    subprocess_result r = run_program(only);
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(strb_text(&r.errors), "not for you\n"));
+    subprocess_result_clear(&r);
+    server_stop(&asking_server);
     stopped_by("openai:m@https://nowhere.invalid/v1", "nowhere.invalid");
 }
 
