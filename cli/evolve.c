@@ -92,6 +92,8 @@ static void print_text(const evolve_result *r)
                (unsigned long long)r->pending);
     printf("targets: %llu asked for, %llu reached, %llu came nearer\n", (unsigned long long)r->steering.asked,
            (unsigned long long)r->steering.hit, (unsigned long long)r->steering.nearer);
+    if (r->same_kernel > 0)
+        printf("%llu templates expand to a kernel that was tried before\n", (unsigned long long)r->same_kernel);
     print_kinds(r);
     print_models(r);
     print_spent(&r->totals);
@@ -149,6 +151,7 @@ static void print_json(const evolve_result *r)
     json_set_bool(j, "tokens_estimated", r->totals.usage.estimated);
     if (r->totals.replies > 0 && r->totals.unpriced == 0)
         json_set_number(j, "cost", r->totals.cost);
+    json_set_int(j, "same_kernel", (int64_t)r->same_kernel);
     json_set_int(j, "kinds", (int64_t)r->kinds);
     json_set_int(j, "most_of_one_kind", (int64_t)r->of_most);
     json *models = json_new_array();

@@ -70,6 +70,7 @@ typedef struct evolve_result {
     uint64_t repaired;           /* attempts that came right through a repair */
     evolve_model models[8];      /* what more models wrote is not counted */
     size_t n_models;
+    uint64_t same_kernel;    /* right candidates whose best configuration is the very kernel of another one */
     uint64_t kinds, of_most; /* right candidates by kind (of their best configuration): kinds, and most in one */
     int most_cell;           /* that one; -1: none was right */
     steer_report steering;

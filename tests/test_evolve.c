@@ -61,6 +61,8 @@ static kw_code run_trial(void *state, const char *text, const char *key, void (*
     o->config = mem_strdup("{}");
     memcpy(o->template_hash, out->template_hash, sizeof o->template_hash);
     memcpy(o->source_hash, out->template_hash, sizeof o->source_hash);
+    if (strstr(text, "source=same"))
+        memset(o->source_hash, 'a', HASH_HEX_SIZE - 1);
     return KW_OK;
 }
 
@@ -321,6 +323,26 @@ static void same_but_for_comments(void **state)
     assert_int_equal(s->bench.runs, 2);
 }
 
+/* Other templates, one kernel; and all of one kind. */
+static void same_kernel(void **state)
+{
+    setting *s = *state;
+    strb llm = STRB_INIT;
+    strb_printf(&llm,
+                "command:n=$({ cat; ls '%s'; } | cksum | cut -d' ' -f1); echo '```'; echo '/*kernwright {\"task\": "
+                "\"saxpy\", \"launches\": []} */'; echo source=same quality=1200 n=$n; echo '```'",
+                s->folder);
+    assert_int_equal(run_with(s, strb_text(&llm), 6, false), KW_OK);
+    assert_int_equal(s->r.right, 6);
+    assert_int_equal(s->r.same_kernel, 5);
+    assert_int_equal(s->r.kinds, 1);
+    assert_int_equal(s->r.of_most, 7); /* and the seed */
+    assert_int_equal(s->r.n_models, 1);
+    assert_int_equal(s->r.models[0].replies, 6);
+    assert_int_equal(s->r.models[0].with_template, 6);
+    strb_clear(&llm);
+}
+
 /* The error goes back, and the second answer is right. */
 static void repaired(void **state)
 {
@@ -548,6 +570,7 @@ int main(void)
         IN_SETTING(model_is_gone),
         IN_SETTING(same_again),
         IN_SETTING(same_but_for_comments),
+        IN_SETTING(same_kernel),
         IN_SETTING(repaired),
         IN_SETTING(repair_that_never_came),
         IN_SETTING(independent),
