@@ -129,7 +129,7 @@ void evolve_projection(const evolve_options *run, strb *out)
                   answered = questions * run->max_reply_tokens;
     double cost = llm_session_most_cost(run->session, asked, answered);
     strb_printf(out, "%llu candidates, up to %d repairs each: at most %lld tokens", (unsigned long long)run->budget,
-                run->repairs, (long long)(asked + answered));
+                run->repairs, (long long)asked + (long long)answered);
     if (isfinite(cost))
         strb_printf(out, " and %.4g in money", cost);
     else

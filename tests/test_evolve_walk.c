@@ -64,8 +64,9 @@ static subprocess_result run_program(const char *const *arguments)
     }
     argv[n] = NULL;
     strb_printf(&place, "KERNWRIGHT_CACHE=%s", cache);
-    const char *const env[] = {"KERNWRIGHT_FAKE=1", "OCL_ICD_VENDORS=/nonexistent", "KERNWRIGHT_DEVICE=fake:0",
-                               strb_text(&place),   "OPENAI_API_KEY=" ASKING_KEY,   NULL};
+    static const char key[] = "OPENAI_API_KEY=" ASKING_KEY;
+    const char *const env[] = {
+        "KERNWRIGHT_FAKE=1", "OCL_ICD_VENDORS=/nonexistent", "KERNWRIGHT_DEVICE=fake:0", strb_text(&place), key, NULL};
     const subprocess_spec spec = {.argv = argv, .extra_env = env, .folder = asking_folder, .timeout_ms = 300000};
     subprocess_result r;
     kw_error err;
