@@ -22,7 +22,7 @@ typedef struct evolve_cli {
     option_list templates;
     int64_t budget, in_flight, repairs, seed, max_tokens, max_prompt, max_reply, compile_workers, compile_s, run_s;
     const char *rungs;
-    bool json, warm, no_probe, leave, report;
+    bool json, warm, no_probe, leave, independent, report;
 } evolve_cli;
 
 /* The line; on a terminal also the archive's map, whenever it changed. */
@@ -50,6 +50,33 @@ static void print_spent(const llm_totals *t)
     putchar('\n');
 }
 
+static void print_models(const evolve_result *r)
+{
+    for (size_t i = 0; i < r->n_models; i++) {
+        const evolve_model *m = &r->models[i];
+        printf("%s: %llu replies, %llu with a template", *m->name ? m->name : "model not named",
+               (unsigned long long)m->replies, (unsigned long long)m->with_template);
+        if (m->edits > 0)
+            printf(", %llu of %llu edits applied", (unsigned long long)(m->edits - m->edits_failed),
+                   (unsigned long long)m->edits);
+        putchar('\n');
+    }
+}
+
+static void print_kinds(const evolve_result *r)
+{
+    const uint64_t right = r->right + 1; /* and the seed */
+    if (r->most_cell < 0)
+        return;
+    behaviour b = behaviour_of_cell(r->most_cell);
+    printf("kinds: %llu; most candidates are of memory %d, compute %d, parallelism %d: %llu\n",
+           (unsigned long long)r->kinds, b.level[0], b.level[1], b.level[2], (unsigned long long)r->of_most);
+    if (right >= 8 && 4 * r->of_most > 3 * right)
+        log_warn("three of four right candidates are of one kind (memory %d, compute %d, parallelism %d): the archive "
+                 "tells little apart here",
+                 b.level[0], b.level[1], b.level[2]);
+}
+
 static void print_text(const evolve_result *r)
 {
     strb map = STRB_INIT;
@@ -60,8 +87,15 @@ static void print_text(const evolve_result *r)
            (unsigned long long)r->better_than_parent, (unsigned long long)r->wrong, (unsigned long long)r->failed,
            (unsigned long long)r->no_compile, (unsigned long long)r->unread, (unsigned long long)r->no_code,
            (unsigned long long)r->unchanged, (unsigned long long)r->duplicate);
+    if (r->not_asked + r->pending > 0)
+        printf("and %llu not asked, %llu without an end yet\n", (unsigned long long)r->not_asked,
+               (unsigned long long)r->pending);
     printf("targets: %llu asked for, %llu reached, %llu came nearer\n", (unsigned long long)r->steering.asked,
            (unsigned long long)r->steering.hit, (unsigned long long)r->steering.nearer);
+    if (r->same_kernel > 0)
+        printf("%llu templates expand to a kernel that was tried before\n", (unsigned long long)r->same_kernel);
+    print_kinds(r);
+    print_models(r);
     print_spent(&r->totals);
     printf("ended: %s\n", r->why ? r->why : "");
     if (r->archive) {
@@ -77,6 +111,17 @@ static void print_text(const evolve_result *r)
     strb_clear(&map);
 }
 
+static json *model_to_json(const evolve_model *m)
+{
+    json *j = json_new_object();
+    json_set_string(j, "model", m->name);
+    json_set_int(j, "replies", (int64_t)m->replies);
+    json_set_int(j, "with_template", (int64_t)m->with_template);
+    json_set_int(j, "edits", (int64_t)m->edits);
+    json_set_int(j, "edits_failed", (int64_t)m->edits_failed);
+    return j;
+}
+
 static void print_json(const evolve_result *r)
 {
     json *j = json_new_object();
@@ -84,10 +129,20 @@ static void print_json(const evolve_result *r)
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"attempts", r->attempts},         {"right", r->right},           {"repaired", r->repaired},
-                  {"better", r->better_than_parent}, {"wrong", r->wrong},           {"failed", r->failed},
-                  {"no_compile", r->no_compile},     {"not_a_template", r->unread}, {"no_code", r->no_code},
-                  {"unchanged", r->unchanged},       {"duplicate", r->duplicate},   {"targets", r->steering.asked},
+    } counts[] = {{"attempts", r->attempts},
+                  {"right", r->right},
+                  {"repaired", r->repaired},
+                  {"better", r->better_than_parent},
+                  {"wrong", r->wrong},
+                  {"failed", r->failed},
+                  {"no_compile", r->no_compile},
+                  {"not_a_template", r->unread},
+                  {"no_code", r->no_code},
+                  {"unchanged", r->unchanged},
+                  {"duplicate", r->duplicate},
+                  {"not_asked", r->not_asked},
+                  {"pending", r->pending},
+                  {"targets", r->steering.asked},
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);
@@ -96,6 +151,13 @@ static void print_json(const evolve_result *r)
     json_set_bool(j, "tokens_estimated", r->totals.usage.estimated);
     if (r->totals.replies > 0 && r->totals.unpriced == 0)
         json_set_number(j, "cost", r->totals.cost);
+    json_set_int(j, "same_kernel", (int64_t)r->same_kernel);
+    json_set_int(j, "kinds", (int64_t)r->kinds);
+    json_set_int(j, "most_of_one_kind", (int64_t)r->of_most);
+    json *models = json_new_array();
+    for (size_t i = 0; i < r->n_models; i++)
+        json_append(models, model_to_json(&r->models[i]));
+    json_set(j, "models", models);
     json_set_string(j, "why", r->why);
     json_set_number(j, "base_fitness", r->base_fitness);
     if (r->best_text) {
@@ -170,6 +232,7 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
                                .in_flight = (size_t)c->in_flight,
                                .leave_when_waiting = c->leave,
                                .repairs = c->repairs,
+                               .independent = c->independent,
                                .archive = true,
                                .gradient = true,
                                .targets = true,
@@ -231,6 +294,7 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
     o.types = setup.types;
     o.shapes = setup.shapes;
     o.n_shapes = setup.n_shapes;
+    o.usual_shapes = !c->dims && !c->shapes;
     o.fallback = setup.fallback;
     const template **seeds = mem_alloc((setup.n_templates + 1) * sizeof *seeds);
     for (size_t i = 0; i < setup.n_templates; i++) {
@@ -277,6 +341,8 @@ int cli_evolve(int argc, char **argv)
         {"--measurements", OPTION_TEXT, &c.measurements, "live|recorded",
          "recorded: with --llm replay:DIR, repeat a run from its journal and compare"},
         {"--without", OPTION_TEXT, &c.without, "LIST", "switch off: archive, gradient, targets, meta"},
+        {"--independent", OPTION_FLAG, &c.independent, NULL,
+         "nothing is learnt: every prompt shows the plain kernel alone; what asking N times brings, to compare with"},
         {"--operators", OPTION_TEXT, &c.operators, "SHARE",
          "share of candidates made without a model, 0 to 1; default 0"},
         {"--stop", OPTION_TEXT, &c.stop, "FITNESS", "end when the best reaches it"},

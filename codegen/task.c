@@ -193,6 +193,8 @@ static kw_code load_parsed(const json *j, const locate *l, const char *folder, t
         code = shapes_path(t, l, "shapes", &t->shapes_file, err);
     if (code == KW_OK)
         code = shapes_path(t, l, "edge_shapes", &t->edge_shapes_file, err);
+    if (code == KW_OK)
+        code = shapes_path(t, l, "cpu_shapes", &t->cpu_shapes_file, err);
     if (code != KW_OK) {
         task_free(t);
         return code;
@@ -238,9 +240,23 @@ kw_code task_from_json(const json *j, const char *where, task **out, kw_error *e
     return KW_OK;
 }
 
+json *task_description(const task *t)
+{
+    static const char *const files[] = {"shapes", "edge_shapes", "cpu_shapes"};
+    json *j = json_new_object();
+    for (const json *m = json_first(t->source); m; m = json_next(m)) {
+        bool is_file = false;
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+            is_file |= strcmp(json_key(m), files[i]) == 0;
+        if (!is_file)
+            json_add(j, json_key(m), json_clone(m));
+    }
+    return j;
+}
+
 json *task_to_json(const task *t)
 {
-    json *j = json_clone(t->source);
+    json *j = task_description(t);
     json_set_string(j, "reference_source", t->reference_source);
     return j;
 }

@@ -78,7 +78,7 @@ typedef struct task {
     const expr *reduction_length;               /* NULL: 1 */
     double error_floor;                         /* absolute; NaN when not given: see task_error_floor */
     const expr *flops, *bytes;                  /* NULL when not given */
-    const char *shapes_file, *edge_shapes_file; /* full paths or NULL */
+    const char *shapes_file, *edge_shapes_file, *cpu_shapes_file; /* full paths or NULL */
     bool index_i64;
     /* Scope of the task: types, device.*, dims, scalars, in that order. Templates copy it and add parameters. */
     expr_scope *scope;
@@ -101,7 +101,10 @@ typedef struct task_types {
 kw_code task_load(const char *name, task **out, kw_error *err);
 /* From the wire: the object made by task_to_json. */
 kw_code task_from_json(const json *j, const char *where, task **out, kw_error *err);
-json *task_to_json(const task *t); /* self-contained: with the reference source inside if it is the user's */
+/* task.json without the names of files of shapes, which say nothing elsewhere. The caller frees. */
+json *task_description(const task *t);
+/* Self-contained: with the reference source inside if it is the user's, without the names of files of shapes. */
+json *task_to_json(const task *t);
 void task_free(task *t);
 /* Names of all tasks found; caller frees each and the array. */
 kw_code task_names(char ***names, size_t *n, kw_error *err);

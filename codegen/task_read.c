@@ -158,8 +158,8 @@ static kw_code read_dim_defaults(task *t, const locate *l, kw_error *err)
     const json *dims = json_get(t->source, "dims");
     for (size_t i = 0; i < t->n_dims; i++) {
         locate_path path = locate_join("dims.%s", t->dims[i].name);
-        kw_code code = task_read_expr(t, l, path.text, json_at(dims, i), "default", EXPR_BIT_DIM,
-                                      &t->dims[i].fallback, err);
+        kw_code code =
+            task_read_expr(t, l, path.text, json_at(dims, i), "default", EXPR_BIT_DIM, &t->dims[i].fallback, err);
         if (code != KW_OK)
             return code;
         for (size_t k = i; t->dims[i].fallback != NULL && k < t->n_dims; k++) {
@@ -258,8 +258,8 @@ static kw_code read_error_rule(task *t, const locate *l, kw_error *err)
 static kw_code read_head(task *t, const locate *l, kw_error *err)
 {
     static const char *const keys[] = {
-        "task",  "doc",   "dims",   "types",       "tensors", "scalars",          "reference", "error",
-        "flops", "bytes", "shapes", "edge_shapes", "index",   "reference_source", NULL};
+        "task",  "doc",   "dims",   "types",       "tensors",    "scalars", "reference",        "error",
+        "flops", "bytes", "shapes", "edge_shapes", "cpu_shapes", "index",   "reference_source", NULL};
     static const char *const widths[] = {"i32", "i64"};
     int width = 0;
     kw_code code = locate_need_object(l, "", t->source, err);

@@ -375,12 +375,18 @@ static void add_assembler(const char *source, const char *code, features *f)
     static const struct {
         const char *instruction;
         size_t flag;
-    } known[] = {{"ld.global.v", offsetof(features, vectors)},   {"ld.global.nc.v", offsetof(features, vectors)},
-                 {"st.global.v", offsetof(features, vectors)},   {"cp.async", offsetof(features, async)},
-                 {"mma.", offsetof(features, matrix)},           {"shfl.", offsetof(features, shuffles)},
-                 {"redux.", offsetof(features, shuffles)},       {"vote.", offsetof(features, shuffles)},
-                 {"bar.", offsetof(features, barriers)},         {"barrier.", offsetof(features, barriers)},
-                 {"atom.", offsetof(features, global_sync)},     {"red.global", offsetof(features, global_sync)},
+    } known[] = {{"ld.global.v", offsetof(features, vectors)},
+                 {"ld.global.nc.v", offsetof(features, vectors)},
+                 {"st.global.v", offsetof(features, vectors)},
+                 {"cp.async", offsetof(features, async)},
+                 {"mma.", offsetof(features, matrix)},
+                 {"shfl.", offsetof(features, shuffles)},
+                 {"redux.", offsetof(features, shuffles)},
+                 {"vote.", offsetof(features, shuffles)},
+                 {"bar.", offsetof(features, barriers)},
+                 {"barrier.", offsetof(features, barriers)},
+                 {"atom.", offsetof(features, global_sync)},
+                 {"red.global", offsetof(features, global_sync)},
                  {"fma.", offsetof(features, fma)}};
     if (!has(code, "asm") && !has(code, "__asm__"))
         return;

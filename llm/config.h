@@ -10,11 +10,6 @@
 
 #include <stdbool.h>
 
-/* For a million tokens, in whatever unit the file's author counts. NaN: not known. */
-typedef struct endpoint_price {
-    double input, cache_read, cache_write, output;
-} endpoint_price;
-
 typedef struct endpoint {
     const dialect *dialect;
     char *model;

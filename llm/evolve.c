@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/evolve_internal.h"
+#include "llm/evolve_settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,6 +55,11 @@ static attempt *next_ready(const evolution *e)
     return NULL;
 }
 
+static uint64_t budget_of(const evolution *e)
+{
+    return e->o->budget + e->n_lost;
+}
+
 static void report(evolution *e)
 {
     if (!e->o->on_progress)
@@ -63,7 +69,7 @@ static void report(evolution *e)
                          .waiting = count_in(e, ATTEMPT_READY),
                          .tried = e->n_kept,
                          .right = e->result->right,
-                         .budget = e->o->budget,
+                         .budget = budget_of(e),
                          .archive = e->archive,
                          .last = strb_text(&e->last),
                          .totals = llm_session_totals(e->o->session)};
@@ -82,12 +88,12 @@ static size_t most_waiting(const evolution *e)
 static kw_code fill(evolution *e)
 {
     kw_code code = KW_OK;
-    while (code == KW_OK && !e->closed && e->n_attempts < e->o->budget &&
+    while (code == KW_OK && !e->closed && e->n_attempts < budget_of(e) &&
            count_in(e, ATTEMPT_ASKED) < e->o->in_flight && count_in(e, ATTEMPT_READY) < most_waiting(e)) {
         code = evolve_ask(e);
     }
-    if (code == KW_OK && e->o->meta && !e->closed && e->meta_parent < 0 && e->n_attempts < e->o->budget &&
-        meta_due(e->meta))
+    if (code == KW_OK && e->o->meta && !e->o->independent && !e->closed && e->meta_parent < 0 &&
+        e->n_attempts < budget_of(e) && meta_due(e->meta))
         code = evolve_ask_meta(e);
     return code;
 }
@@ -159,10 +165,25 @@ static kw_code follow_reply(evolution *e, const char *key)
     return code;
 }
 
+/* An attempt whose question ends without a reply: nobody was left to ask, or a budget was spent. */
+static kw_code follow_not_asked(evolution *e, attempt *a, const json *event)
+{
+    const char *detail = json_text(json_get(event, "detail"));
+    const size_t n = strlen(EVOLVE_NO_REPAIR);
+    if (detail && strncmp(detail, EVOLVE_NO_REPAIR, n) == 0)
+        detail += n;
+    e->n_lost += !*a->tried_hash;
+    return evolve_finish(e, a, "not_asked", NULL, detail);
+}
+
 static kw_code follow_one(evolution *e)
 {
     const json *next = journal_next(e->o->journal);
     const char *event = json_text(json_get(next, "event")), *key = json_text(json_get(next, "key"));
+    if (strcmp(event, "settings") == 0) {
+        e->settings = json_get(next, "settings");
+        return journal_pass(e->o->journal, e->err);
+    }
     if (strcmp(event, "end") == 0 || strcmp(event, "leave") == 0) {
         e->ended = true;
         return journal_pass(e->o->journal, e->err);
@@ -178,6 +199,12 @@ static kw_code follow_one(evolution *e)
                 return evolve_try(e, &e->attempts[i]);
         }
     }
+    if (key && strcmp(event, "attempt") == 0) {
+        for (size_t i = 0; i < e->n_attempts; i++) {
+            if (e->attempts[i].state == ATTEMPT_ASKED && strcmp(e->attempts[i].key, key) == 0)
+                return follow_not_asked(e, &e->attempts[i], next);
+        }
+    }
     return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the event \"%s\" does not belong here",
                         journal_line(e->o->journal), event);
 }
@@ -186,17 +213,32 @@ static kw_code follow_one(evolution *e)
 static kw_code ask_again(evolution *e)
 {
     kw_code code = KW_OK;
-    for (size_t i = 0; i < e->n_attempts && code == KW_OK && !e->closed; i++) {
+    for (size_t i = 0; i < e->n_attempts && code == KW_OK; i++) {
         attempt *a = &e->attempts[i];
-        if (a->state == ATTEMPT_ASKED)
-            code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
+        if (a->state != ATTEMPT_ASKED)
+            continue;
+        code = evolve_submit(e, a->key, a->repairs ? "repair" : "generate", a->prompt);
+        if (code == KW_FAILED) /* nobody will answer it */
+            code = evolve_finish(e, a, "not_asked", NULL, e->why);
     }
-    if (code == KW_OK && e->meta_parent >= 0)
-        code = evolve_submit_meta(e);
-    return code == KW_FAILED && e->closed ? KW_OK : code;
+    return code == KW_OK && e->meta_parent >= 0 ? evolve_submit_meta(e) : code;
 }
 
 /* ---- the run ---- */
+
+/* What holds from here on, where that was not said before. */
+static kw_code emit_settings(evolution *e)
+{
+    const json *now = e->o->settings;
+    if (!now || (e->settings && json_equal(e->settings, now)))
+        return KW_OK;
+    if (e->settings)
+        evolve_settings_tell(e->settings, now);
+    json *j = json_new_object();
+    json_set_string(j, "event", "settings");
+    json_set(j, "settings", json_clone(now));
+    return evolve_emit(e, j);
+}
 
 static kw_code follow(evolution *e)
 {
@@ -205,6 +247,8 @@ static kw_code follow(evolution *e)
     while (code == KW_OK && journal_following(e->o->journal))
         code = follow_one(e);
     e->following = false;
+    if (code == KW_OK && !e->o->recorded_only)
+        code = emit_settings(e);
     return code == KW_OK && !e->o->recorded_only ? ask_again(e) : code;
 }
 
@@ -246,7 +290,7 @@ static kw_code live(evolution *e)
         attempt *ready = next_ready(e);
         if (ready)
             code = evolve_try(e, ready);
-        else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= e->o->budget))
+        else if (count_in(e, ATTEMPT_ASKED) == 0 && (e->closed || e->n_attempts >= budget_of(e)))
             return KW_OK;
         else if (e->o->leave_when_waiting && waiting_for(e) > 0 && e->n_answered == answered)
             return is_good_enough(e) ? KW_OK : leave(e, waiting_for(e));
@@ -274,12 +318,31 @@ static kw_code emit_run(evolution *e)
     return evolve_emit(e, first);
 }
 
+/* Behaviour that does not tell candidates apart steers nothing. */
+static void count_kinds(const evolution *e, evolve_result *r)
+{
+    uint64_t in[BEHAVIOUR_CELLS] = {0};
+    r->most_cell = -1;
+    for (size_t i = 0; i < e->n_kept; i++) {
+        int cell = evolve_cell(&e->kept[i].result);
+        if (cell < 0)
+            continue;
+        r->kinds += in[cell]++ == 0;
+        if (in[cell] > r->of_most) {
+            r->of_most = in[cell];
+            r->most_cell = cell;
+        }
+    }
+}
+
 static void fill_result(evolution *e, kw_code code)
 {
     evolve_result *r = e->result;
     const elite *best = archive_best(e->archive);
     const candidate_kept *k = best ? evolve_find(e, best->best.template_hash) : NULL;
     r->steering = steer_report_of(e->steer);
+    count_kinds(e, r);
+    r->pending = count_in(e, ATTEMPT_ASKED) + count_in(e, ATTEMPT_READY);
     r->totals = llm_session_totals(e->o->session);
     r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {

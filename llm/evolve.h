@@ -47,18 +47,32 @@ typedef struct evolve_options {
     int steering;                          /* rules of llm/steer.h; 0: the latest */
     double operators;                      /* share of attempts made by operators instead of the model, 0..1 */
     double stop_fitness;                   /* end when the best reaches it; 0: never */
+    bool independent; /* every question shows the first seed alone: what asking N times brings without evolution */
     int64_t max_reply_tokens;
     uint64_t seed;
+    const json *settings; /* what may change when it goes on: an event when it does; NULL: none is made */
     const char *run_info; /* JSON object for the first event: what the run depends on */
     void (*on_progress)(const evolve_progress *p, void *cookie);
     bool (*interrupted)(void *cookie);
     void *cookie;
 } evolve_options;
 
-/* What became of the attempts. */
+/* What a model's replies were good for as replies: what is in them is another matter. */
+typedef struct evolve_model {
+    char name[64]; /* as the server said; "" if nobody said */
+    uint64_t replies, with_template, edits, edits_failed;
+} evolve_model;
+
+/* What became of the attempts: all that are counted here but `repaired` and `better_than_parent` make up `attempts`. */
 typedef struct evolve_result {
     uint64_t attempts, no_code, unchanged, duplicate, unread, no_compile, failed, wrong, right, better_than_parent;
-    uint64_t repaired; /* attempts that came right through a repair */
+    uint64_t not_asked, pending; /* a budget was spent before; without an end when the run was left or interrupted */
+    uint64_t repaired;           /* attempts that came right through a repair */
+    evolve_model models[8];      /* what more models wrote is not counted */
+    size_t n_models;
+    uint64_t same_kernel;    /* right candidates whose best configuration is the very kernel of another one */
+    uint64_t kinds, of_most; /* right candidates by kind (of their best configuration): kinds, and most in one */
+    int most_cell;           /* that one; -1: none was right */
     steer_report steering;
     double base_fitness, best_fitness;
     char *best_text; /* of the best template. Owned */

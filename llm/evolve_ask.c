@@ -80,6 +80,16 @@ static prompt_candidate shown(const evolution *e, int cell)
         .text = k->text, .outcome = &k->result, .cell = cell, .config = archive_cell(e->archive, cell)->best.config};
 }
 
+static void show_tried(const evolution *e, const attempt *a, prompt_context *c)
+{
+    size_t n = 0;
+    for (size_t i = e->n_kept; i-- > 0 && n < sizeof c->tried / sizeof *c->tried;) {
+        const candidate_kept *k = &e->kept[i];
+        if (*a->parent_hash && strcmp(k->parent_hash, a->parent_hash) == 0)
+            c->tried[n++] = (prompt_candidate){.text = k->text, .outcome = &k->result, .cell = -1};
+    }
+}
+
 /* Everything that a prompt may show for this attempt. */
 static prompt_context context_of(const evolution *e, const attempt *a)
 {
@@ -92,7 +102,13 @@ static prompt_context context_of(const evolution *e, const attempt *a)
     for (size_t i = 0; i < sizeof c.inspirations / sizeof *c.inspirations; i++)
         c.inspirations[i] = shown(e, a->choice.inspirations[i]);
     c.best = shown(e, best ? behaviour_cell(&best->best.where) : -1);
+    if (e->o->independent) {
+        c.parent = (prompt_candidate){.text = e->kept[0].text, .outcome = &e->kept[0].result, .cell = -1};
+        c.best = shown(e, -1);
+    }
     c.sections = meta_sections(e->meta, a->meta);
+    if (!e->o->independent)
+        show_tried(e, a, &c);
     return c;
 }
 
@@ -127,17 +143,27 @@ static char *text_to_generate(const evolution *e, const attempt *a)
     return strb_take(&text);
 }
 
+/* Nothing but the seed: no target, no ideas of others. */
+static steer_choice alone(void)
+{
+    return (steer_choice){
+        .parent_cell = -1, .target_cell = -1, .inspirations = {-1, -1, -1}, .move = "independent of the others"};
+}
+
 kw_code evolve_ask(evolution *e)
 {
     attempt *a = new_attempt(e);
-    a->choice = steer_choose(e->steer, e->archive, a->ordinal);
+    a->choice = e->o->independent ? alone() : steer_choose(e->steer, e->archive, a->ordinal);
     steer_out(e->steer, &a->choice, a->ordinal);
-    a->meta = e->o->meta ? meta_choose(e->meta, a->ordinal) : 0;
+    a->meta = e->o->meta && !e->o->independent ? meta_choose(e->meta, a->ordinal) : 0;
     a->by_operator = counter_rng_unit(e->o->seed + 4, a->ordinal, 0) < e->o->operators;
     (void)snprintf(a->key, sizeof a->key, "%s-%06llu", a->by_operator ? "operator" : "generate",
                    (unsigned long long)a->ordinal);
-    const candidate_kept *parent = kept_of_cell(e, a->choice.parent_cell);
-    if (parent) {
+    const candidate_kept *parent = e->o->independent ? &e->kept[0] : kept_of_cell(e, a->choice.parent_cell);
+    if (parent && e->o->independent) {
+        memcpy(a->parent_hash, parent->hash, sizeof a->parent_hash);
+        a->parent_fitness = parent->result.fitness;
+    } else if (parent) {
         memcpy(a->parent_hash, parent->hash, sizeof a->parent_hash);
         a->parent_fitness = archive_cell(e->archive, a->choice.parent_cell)->best.fitness;
         archive_visit(e->archive, a->choice.parent_cell);

@@ -9,6 +9,7 @@
 /* A template that was tried, once for each text. */
 typedef struct candidate_kept {
     char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
+    char parent_hash[HASH_HEX_SIZE]; /* "": a seed */
     char *text;
     trial_result result;
 } candidate_kept;
@@ -26,6 +27,7 @@ typedef struct attempt {
     int repairs;
     steer_choice choice;
     char parent_hash[HASH_HEX_SIZE]; /* "" if none */
+    char tried_hash[HASH_HEX_SIZE];  /* of its last text that was tried; "" if none was */
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
@@ -48,11 +50,13 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    size_t n_answered;   /* replies taken in this process */
-    size_t prompt_bytes; /* a prompt longer than this was too long for a server; 0: none was */
-    bool following;      /* what is asked now was asked before: evolve.c asks again what has no answer */
-    bool ended;          /* the last event followed was an end of the run, or of a batch */
-    bool closed;         /* no more questions: budget or session */
+    uint64_t n_lost;      /* attempts of an earlier part that nobody was left to answer: the budget is not for them */
+    size_t n_answered;    /* replies taken in this process */
+    size_t prompt_bytes;  /* a prompt longer than this was too long for a server; 0: none was */
+    bool following;       /* what is asked now was asked before: evolve.c asks again what has no answer */
+    bool ended;           /* the last event followed was an end of the run, or of a batch */
+    const json *settings; /* the last that the journal has; borrowed from it */
+    bool closed;          /* no more questions: budget or session */
     char *why;
     evolve_result *result;
     kw_error *err;
@@ -81,6 +85,7 @@ kw_code evolve_ask_shorter(evolution *e, attempt *a, bool *asked);
 kw_code evolve_submit(evolution *e, const char *key, const char *kind, const char *text);
 
 /* evolve_take.c: what comes back. */
+#define EVOLVE_NO_REPAIR "no repair came: "
 kw_code evolve_take(evolution *e, const llm_reply *r);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);
@@ -89,8 +94,11 @@ void evolve_forget_texts(attempt *a);
 void evolve_essence(const evolution *e, const char *text, char out[HASH_HEX_SIZE]);
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome, const trial_result *r, const char *detail);
 
+int evolve_cell(const trial_result *r); /* of its best configuration; -1: none is right */
+
 /* evolve_try.c: trials. */
 kw_code evolve_try(evolution *e, attempt *a);
+const char *evolve_outcome(const trial_result *r); /* a name for the journal */
 kw_code evolve_seeds(evolution *e);
 
 /* evolve_json.c: trials as events. */

@@ -58,6 +58,25 @@ static const char *outcome_of_reply(reply_kind kind)
     return "no_code";
 }
 
+static void note_model(evolution *e, const llm_reply *r, const reply_result *read)
+{
+    evolve_result *n = e->result;
+    const char *name = r->model ? r->model : "";
+    size_t i = 0;
+    while (i < n->n_models && strncmp(n->models[i].name, name, sizeof n->models[i].name - 1) != 0)
+        i++;
+    if (i == sizeof n->models / sizeof *n->models)
+        return;
+    evolve_model *m = &n->models[i];
+    if (i == n->n_models)
+        snprintf(m->name, sizeof m->name, "%s", name);
+    n->n_models = i == n->n_models ? i + 1 : n->n_models;
+    m->replies++;
+    m->with_template += read->text != NULL;
+    m->edits += read->n_edits;
+    m->edits_failed += read->n_failed_edits;
+}
+
 static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
 {
     const candidate_kept *parent = *a->parent_hash ? evolve_find(e, a->parent_hash) : NULL;
@@ -66,6 +85,7 @@ static kw_code read_text(evolution *e, attempt *a, const llm_reply *r)
     reply_result read;
     kw_code code;
     reply_read(r->text, strlen(r->text), &c, &read);
+    note_model(e, r, &read);
     if (read.repairs.length > 0) /* lines */
         log_info("%s: %.*s", a->key, (int)read.repairs.length - 1, strb_text(&read.repairs));
     if (read.text) {
@@ -88,6 +108,17 @@ static bool is_overflow(const llm_reply *r)
     return r->status == LLM_FAILED && r->detail && strncmp(r->detail, says, strlen(says)) == 0;
 }
 
+/* Also when this was the last question: the run did not get what it asked for. */
+static void close_if_nobody_is_left(evolution *e, const llm_reply *r)
+{
+    strb why = STRB_INIT;
+    if (e->closed || !llm_nobody_left(e->o->session))
+        return;
+    strb_printf(&why, "no provider is left: %s", r->detail ? r->detail : "all have stopped");
+    e->closed = true;
+    e->why = strb_take(&why);
+}
+
 kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
@@ -103,6 +134,9 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     attempt *a = attempt_of(e, r->key);
     if (!a)
         return KW_OK; /* nobody waits for it */
+    if (r->status == LLM_STOPPED && !e->following)
+        close_if_nobody_is_left(e, r);
+    e->n_lost += e->following && r->status == LLM_STOPPED && !*a->tried_hash;
     if (is_overflow(r)) {
         bool asked;
         code = evolve_ask_shorter(e, a, &asked);
@@ -154,7 +188,7 @@ kw_code evolve_ready(evolution *e, attempt *a, char *text)
     return KW_OK;
 }
 
-static int cell_of_best_offer(const trial_result *r)
+int evolve_cell(const trial_result *r)
 {
     int cell = -1;
     double best = 0;
@@ -172,6 +206,7 @@ static void count(evolution *e, const attempt *a, const char *outcome_text, cons
     evolve_result *n = e->result;
     n->unchanged += strcmp(outcome_text, "unchanged") == 0;
     n->duplicate += strcmp(outcome_text, "duplicate") == 0;
+    n->not_asked += strcmp(outcome_text, "not_asked") == 0;
     n->no_code += strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "no_answer") == 0 ||
                   strcmp(outcome_text, "other_task") == 0;
     if (!r)
@@ -194,10 +229,26 @@ void evolve_forget_texts(attempt *a)
     a->text = a->prompt = a->repair_text = a->repair_problem = NULL;
 }
 
+/* A repair that nobody wrote takes nothing back: the attempt is what its last candidate was. */
+static const trial_result *tried_before(const evolution *e, const attempt *a, const char *outcome_text)
+{
+    const bool nobody = strcmp(outcome_text, "no_answer") == 0 || strcmp(outcome_text, "not_asked") == 0;
+    const bool known = e->o->steering == 0 || e->o->steering >= 4;
+    const candidate_kept *k = known && nobody && *a->tried_hash ? evolve_find(e, a->tried_hash) : NULL;
+    return k ? &k->result : NULL;
+}
+
 kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const trial_result *r, const char *detail)
 {
+    const trial_result *before = r ? NULL : tried_before(e, a, outcome_text);
+    strb no_repair = STRB_INIT;
+    if (before) {
+        r = before;
+        outcome_text = evolve_outcome(r);
+        strb_printf(&no_repair, EVOLVE_NO_REPAIR "%s", detail ? detail : "nobody answered");
+    }
     double fitness = r ? r->fitness : 0;
-    int to = r && r->outcome == OUTCOME_OK ? cell_of_best_offer(r) : -1;
+    int to = r && r->outcome == OUTCOME_OK ? evolve_cell(r) : -1;
     bool judged = r || strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "other_task") == 0;
     if (judged) { /* no answer and the parent again say nothing about where to go */
         transition t = {.from = a->choice.parent_cell,
@@ -209,7 +260,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
         steer_learn(e->steer, e->archive, &t);
         if (!a->by_operator)
             meta_learn(e->meta, a->meta, fitness - a->parent_fitness, to >= 0,
-                       detail && *detail ? detail : outcome_text);
+                       before && r->detail ? r->detail
+                       : detail && *detail ? detail
+                                           : outcome_text);
     }
     steer_done(e->steer, a->ordinal);
     count(e, a, outcome_text, r);
@@ -224,6 +277,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
     if (r) {
         json_set_string(j, "hash", r->template_hash);
         json_set_number(j, "fitness", r->fitness);
+        if (before)
+            json_set_string(j, "detail", strb_text(&no_repair));
+        strb_clear(&no_repair);
     } else {
         json_set_string(j, "detail", detail);
     }

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/evolve_settings.h"
 #include "llm/trial_live.h"
 #include "tuner/probe.h"
 
@@ -31,6 +32,7 @@ typedef struct opened {
     char **seeds;
     size_t n_seeds, seeds_capacity;
     char *reference, *format, *run_info;
+    json *settings;
     int steering; /* rules: of the journal that is followed, or the latest */
     evolve_options run;
 } opened;
@@ -50,6 +52,7 @@ static void finish(opened *p)
     free(p->reference);
     free(p->format);
     free(p->run_info);
+    json_free(p->settings);
 }
 
 static char *text_of_file(const char *path)
@@ -155,67 +158,15 @@ static kw_code choose_rules(opened *p, kw_error *err)
     return KW_OK;
 }
 
-static void describe_run(opened *p)
-{
-    const evolve_task_options *o = p->o;
-    json *j = json_new_object(), *shapes = json_new_array();
-    strb types = STRB_INIT, text = STRB_INIT;
-    task_types_print(o->task, &o->types, &types);
-    json_set_string(j, "task", o->task->name);
-    json_set_string(j, "types", strb_text(&types));
-    for (size_t i = 0; i < o->n_shapes; i++)
-        json_append(shapes, task_shape_to_json(o->task, &o->shapes[i]));
-    json_set(j, "shapes", shapes);
-    if (p->e)
-        json_set_string(j, "device", evaluator_device(p->e)->key);
-    json_set_int(j, "seed", (int64_t)o->seed);
-    json_set_bool(j, "archive", o->archive);
-    json_set_bool(j, "gradient", o->gradient);
-    json_set_bool(j, "targets", o->targets);
-    json_set_bool(j, "meta", o->meta);
-    json_set_number(j, "operators", o->operators);
-    json_set_int(j, "repairs", o->repairs < 0 ? 1 : o->repairs);
-    if (p->steering > 1)
-        json_set_int(j, "steering", p->steering);
-    json_print(j, &text);
-    p->run_info = strb_take(&text);
-    json_free(j);
-    strb_clear(&types);
-}
-
-/* The first member of `a` that `b` has not, or has otherwise; NULL. */
-static const char *member_that_differs(const json *a, const json *b)
-{
-    for (const json *m = json_first(a); m; m = json_next(m)) {
-        if (!json_equal(m, json_get(b, json_key(m))))
-            return json_key(m);
-    }
-    return NULL;
-}
-
-/* A run goes on as it began. */
-static kw_code check_same_run(const opened *p, kw_error *err)
+/* What the run depends on: as its journal has it, if that is the same. */
+static kw_code describe_run(opened *p, kw_error *err)
 {
     const json *first = journal_next(p->journal), *then = json_get(first, "info");
-    json *now = json_parse(p->run_info, strlen(p->run_info), NULL, 1, 1, NULL);
-    const char *name = then && now ? member_that_differs(then, now) : NULL;
-    if (then && now && !name)
-        name = member_that_differs(now, then);
-    kw_code code = KW_OK;
-    if (name) {
-        strb a = STRB_INIT, b = STRB_INIT;
-        if (json_get(then, name))
-            json_print(json_get(then, name), &a);
-        if (json_get(now, name))
-            json_print(json_get(now, name), &b);
-        code = kw_error_set(err, KW_BAD_INPUT,
-                            "%s: the run there began with other options: \"%s\" was %.200s, now %.200s; give the same "
-                            "again, or another folder",
-                            p->folder, name, a.length ? strb_text(&a) : "not there",
-                            b.length ? strb_text(&b) : "not there");
-        strb_clear(&a);
-        strb_clear(&b);
-    }
+    json *now = evolve_info(p->o, p->e ? evaluator_device(p->e)->key : NULL, p->steering);
+    kw_code code = then ? evolve_info_check(then, now, p->folder, err) : KW_OK;
+    strb text = STRB_INIT;
+    json_print(then ? then : now, &text);
+    p->run_info = strb_take(&text);
     json_free(now);
     return code;
 }
@@ -244,6 +195,7 @@ static kw_code options_of_record(opened *p, task_shape **shapes, size_t *n_shape
     o->targets = json_truth(json_get(info, "targets"));
     o->meta = json_truth(json_get(info, "meta"));
     o->operators = json_number(json_get(info, "operators"));
+    o->independent = json_truth(json_get(info, "independent"));
     o->repairs = json_int(json_get(info, "repairs"), &number) ? number : 1;
     strb text = STRB_INIT;
     json_print(info, &text);
@@ -261,10 +213,24 @@ static kw_code open_journal(opened *p, kw_error *err)
     return code;
 }
 
-static kw_code open_device(opened *p, kw_error *err)
+/* The usual shapes keep a large GPU busy; a task says what is enough for a CPU. */
+static kw_code choose_shapes(const opened *p, task_shape **shapes, evolve_task_options *o, kw_error *err)
 {
-    const evolve_task_options *o = p->o;
+    const char *file = o->task->cpu_shapes_file;
+    if (!o->usual_shapes || !file || !evaluator_device(p->e)->limits.is_cpu)
+        return KW_OK;
+    kw_code code = task_shapes_load(o->task, file, shapes, &o->n_shapes, err);
+    if (code == KW_OK)
+        o->shapes = *shapes;
+    return code;
+}
+
+static kw_code open_device(opened *p, task_shape **shapes, evolve_task_options *options, kw_error *err)
+{
+    const evolve_task_options *o = options;
     kw_code code = evaluator_open(&o->evaluator, &p->e, err);
+    if (code == KW_OK)
+        code = choose_shapes(p, shapes, options, err);
     if (code == KW_OK)
         code = store_open(o->store, false, &p->s, err);
     if (code != KW_OK)
@@ -372,12 +338,25 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .stop_fitness = o->stop_fitness,
                               .max_reply_tokens = o->max_reply_tokens ? o->max_reply_tokens : USUAL_REPLY,
                               .seed = o->seed,
+                              .independent = o->independent,
                               .run_info = p->run_info,
                               .on_progress = relay,
                               .interrupted = is_interrupted,
                               .cookie = p};
     if (p->replays && !o->budget)
         p->run.budget = recorded_attempts(o->llm + 7);
+}
+
+static void say_what_it_may_cost(opened *p)
+{
+    strb text = STRB_INIT;
+    if (p->o->recorded)
+        return;
+    p->run.settings = p->settings = evolve_settings(&p->run, p->o);
+    evolve_projection(&p->run, &text);
+    if (text.length > 0)
+        log_info("%s", strb_text(&text));
+    strb_clear(&text);
 }
 
 kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_error *err)
@@ -406,17 +385,16 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
     if (code == KW_OK)
         code = open_session(&p, err);
     if (code == KW_OK && !o.recorded)
-        code = open_device(&p, err);
+        code = open_device(&p, &shapes, &o, err);
     if (code == KW_OK) {
         find_seeds(&p);
-        if (!o.recorded)
-            describe_run(&p);
-        code = o.recorded ? KW_OK : check_same_run(&p, err);
+        code = o.recorded ? KW_OK : describe_run(&p, err);
         if (code == KW_OK && !o.recorded)
             code = keep_seeds(&p, err);
     }
     if (code == KW_OK) {
         prepare_run(&p, &o);
+        say_what_it_may_cost(&p);
         code = evolve_run(&p.run, out, err);
     }
     free(shapes);

@@ -11,6 +11,7 @@ typedef struct evolve_task_options {
     task_types types;
     const task_shape *shapes;
     size_t n_shapes;
+    bool usual_shapes;            /* nobody chose them: a CPU takes the task's cpu_shapes instead */
     const template *const *seeds; /* templates to begin with; the fallback comes first by itself */
     size_t n_seeds;
     const template *fallback;
@@ -26,6 +27,7 @@ typedef struct evolve_task_options {
     uint64_t rungs[3];       /* configurations a shape; 0: the trials' own */
     int64_t repairs;         /* -1: 1 */
     bool archive, gradient, targets, meta;
+    bool independent; /* --independent: nothing is learnt; see evolve_options */
     double operators, stop_fitness;
     uint64_t seed;
     bool cold, probe;

@@ -1,6 +1,7 @@
 /* Trials, and what they bring to the archive. */
 #include "llm/evolve_internal.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -138,9 +139,37 @@ static candidate_kept *keep(evolution *e, const char *text, const trial_result *
     return k;
 }
 
-static const char *outcome_text(const trial_result *r)
+const char *evolve_outcome(const trial_result *r)
 {
     return !r->read ? "not_a_template" : outcome_name(r->outcome);
+}
+
+static const offer *best_offer(const trial_result *r)
+{
+    const offer *best = NULL;
+    for (size_t i = 0; i < r->n_offers; i++) {
+        if (!best || r->offers[i].fitness > best->fitness)
+            best = &r->offers[i];
+    }
+    return best;
+}
+
+/* Another template may still be the same kernel: scores that never change come from there. */
+static void note_same_kernel(evolution *e, const char *key)
+{
+    const candidate_kept *last = &e->kept[e->n_kept - 1];
+    const offer *mine = best_offer(&last->result);
+    for (size_t i = 0; mine && i + 1 < e->n_kept; i++) {
+        const offer *other = best_offer(&e->kept[i].result);
+        if (!other || strcmp(other->source_hash, mine->source_hash) != 0)
+            continue;
+        e->result->same_kernel++;
+        if (!e->following)
+            log_warn("%s: its best configuration expands to the very kernel of the template %.12s, which was tried "
+                     "before",
+                     key, e->kept[i].hash);
+        return;
+    }
 }
 
 static void pump_while_busy(void *cookie);
@@ -157,6 +186,9 @@ kw_code evolve_try(evolution *e, attempt *a)
         return code;
     a = &e->attempts[index];
     const candidate_kept *k = keep(e, a->text, &r);
+    note_same_kernel(e, key);
+    memcpy(e->kept[e->n_kept - 1].parent_hash, a->parent_hash, sizeof a->parent_hash);
+    memcpy(a->tried_hash, k->hash, sizeof a->tried_hash);
     code = offer_all(e, &k->result, ordinal);
     if (code != KW_OK)
         return code;
@@ -164,11 +196,11 @@ kw_code evolve_try(evolution *e, attempt *a)
     if (mend) {
         char *text = a->text;
         a->text = NULL;
-        code = evolve_ask_repair(e, a, text, r.detail ? r.detail : outcome_text(&r));
+        code = evolve_ask_repair(e, a, text, r.detail ? r.detail : evolve_outcome(&r));
         free(text);
         return code;
     }
-    return evolve_finish(e, a, outcome_text(&r), &r, r.detail);
+    return evolve_finish(e, a, evolve_outcome(&r), &r, r.detail);
 }
 
 kw_code evolve_seeds(evolution *e)
@@ -190,7 +222,7 @@ kw_code evolve_seeds(evolution *e)
         if (code != KW_OK)
             return code;
         strb_reset(&e->last);
-        strb_printf(&e->last, "%s: %s, fitness %.3f", key, outcome_text(&r), r.fitness);
+        strb_printf(&e->last, "%s: %s, fitness %.3f", key, evolve_outcome(&r), r.fitness);
         if (e->o->interrupted && e->o->interrupted(e->o->cookie))
             return kw_error_set(e->err, KW_INTERRUPTED, "interrupted");
     }

@@ -67,7 +67,8 @@ typedef struct prompt_context {
     const char *device_name;
     prompt_candidate parent; /* text NULL: write from scratch */
     prompt_candidate inspirations[3];
-    prompt_candidate best; /* text NULL, or the same as the parent's: left out */
+    prompt_candidate tried[3]; /* what was made of the parent lately, the latest first */
+    prompt_candidate best;     /* text NULL, or the same as the parent's: left out */
     const steer_choice *choice;
     prompt_sections sections;
     int64_t max_tokens;     /* of the prompt */

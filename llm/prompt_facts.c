@@ -34,8 +34,9 @@ char *prompt_task_text(const prompt_context *c)
     task_types_print(t, c->types, &types);
     strb_printf(&s, "Task `%s`: %s\n\nElement types: %s.\n\n", t->name, t->doc ? t->doc : "", strb_text(&types));
     strb_add(&s, "task.json, which names dims, tensors and scalars:\n\n```json\n");
-    if (t->source)
-        json_print_pretty(t->source, &s);
+    json *description = task_description(t);
+    json_print_pretty(description, &s);
+    json_free(description);
     if (s.length > 0 && strb_text(&s)[s.length - 1] != '\n')
         strb_add_char(&s, '\n');
     strb_add(&s, "```\n\n");

@@ -1,4 +1,5 @@
 /* What a prompt says of candidates, and what it asks for. */
+#include "llm/line_diff.h"
 #include "llm/prompt.h"
 
 #include "base/mem.h"
@@ -162,6 +163,18 @@ static const char rules[] =
     "in every run, bit for bit: no floating-point atomics.\n"
     "- Accumulate in the type ACC. Do not lower the precision.\n";
 
+/* Bytes of a diff that a prompt shows. */
+enum { MOST_OF_A_DIFF = 2500 };
+
+/* Length of the first n lines, at most 300 bytes. */
+static size_t first_lines(const char *text, int n)
+{
+    size_t length = 0;
+    for (; n > 0 && text[length] && length < 300; length++)
+        n -= text[length] == '\n';
+    return length;
+}
+
 static char *copy_of(const char *text)
 {
     return text && *text ? mem_strdup(text) : NULL;
@@ -191,6 +204,29 @@ static void add_common(const prompt_context *c, prompt *p)
     prompt_add(p, "The template format", prompt_format_text(c), 1, true);
 }
 
+/* What was made of the parent before, as changes: what was tried need not be tried again. */
+static char *tried_text(const prompt_context *c)
+{
+    strb s = STRB_INIT, diff = STRB_INIT;
+    for (size_t i = 0; i < sizeof c->tried / sizeof *c->tried && c->parent.text; i++) {
+        const prompt_candidate *k = &c->tried[i];
+        if (!k->text || !k->outcome)
+            continue;
+        strb_reset(&diff);
+        line_diff(c->parent.text, k->text, MOST_OF_A_DIFF, &diff);
+        const trial_result *r = k->outcome;
+        strb_printf(&s, "%sThese changes: ", s.length > 0 ? "\n" : "");
+        if (r->outcome == OUTCOME_OK && c->parent.outcome)
+            strb_printf(&s, "right, fitness %.3f (the parent %.3f).\n\n", r->fitness, c->parent.outcome->fitness);
+        else
+            strb_printf(&s, "%s: %.*s\n\n", r->read ? outcome_name(r->outcome) : "not a template",
+                        r->detail ? (int)first_lines(r->detail, 2) : 0, r->detail ? r->detail : "");
+        add_fenced("diff", strb_text(&diff), "", &s);
+    }
+    strb_clear(&diff);
+    return s.length > 0 ? strb_take(&s) : NULL;
+}
+
 void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
 {
     prompt p = {.n = 0};
@@ -207,6 +243,7 @@ void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
     if (!best_is_parent)
         prompt_add(&p, "The best so far", candidate_text(c, &c->best), 6, false);
     prompt_add(&p, "The parent", candidate_text(c, &c->parent), 0, true);
+    prompt_add(&p, "What was tried on it", tried_text(c), 6, false);
     prompt_add(&p, "What tends to help", copy_of(c->sections.strategies), 4, false);
     prompt_add(&p, "What tends to go wrong", copy_of(c->sections.pitfalls), 4, false);
     if (c->choice)

@@ -29,6 +29,11 @@ typedef struct provider_options {
     int64_t backoff_ms; /* the first wait before another try is up to this long; 0: 1000 */
 } provider_options;
 
+/* For a million tokens, in whatever unit the file's author counts. NaN: not known. */
+typedef struct endpoint_price {
+    double input, cache_read, cache_write, output;
+} endpoint_price;
+
 typedef struct provider_ops {
     const char *name; /* what stands before ':' */
     const char *doc;  /* one line, for --help */
@@ -38,8 +43,9 @@ typedef struct provider_ops {
     kw_code (*submit)(void *state, const llm_request *q, kw_error *err);
     /* Makes progress for at most `timeout_ms` (0: what can be done at once); true when `out` holds a finished reply. */
     bool (*poll)(void *state, int64_t timeout_ms, llm_reply *out);
-    void (*close)(void *state);             /* ends what is in flight within two seconds */
-    bool (*has_price)(void *state);         /* what replies cost is known; NULL: it is not */
+    void (*close)(void *state);                      /* ends what is in flight within two seconds */
+    bool (*has_price)(void *state);                  /* what replies cost is known; NULL: it is not */
+    bool (*price)(void *state, endpoint_price *out); /* where tokens have one; NULL: they have none */
     double (*bytes_per_token)(void *state); /* of this model, as far as it was learnt; NULL: nothing is known */
 } provider_ops;
 

@@ -164,6 +164,12 @@ static bool has_price(void *state)
     return isfinite(a->e.price.input) && isfinite(a->e.price.output);
 }
 
+static bool price(void *state, endpoint_price *out)
+{
+    *out = ((const asker *)state)->e.price;
+    return has_price(state);
+}
+
 static double bytes_per_token(void *state)
 {
     const asker *a = state;
@@ -177,6 +183,7 @@ const provider_ops provider_openai = {.name = "openai",
                                       .poll = poll_asker,
                                       .close = close_asker,
                                       .has_price = has_price,
+                                      .price = price,
                                       .bytes_per_token = bytes_per_token};
 
 const provider_ops provider_anthropic = {.name = "anthropic",
@@ -186,4 +193,5 @@ const provider_ops provider_anthropic = {.name = "anthropic",
                                          .poll = poll_asker,
                                          .close = close_asker,
                                          .has_price = has_price,
+                                         .price = price,
                                          .bytes_per_token = bytes_per_token};

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/provider_internal.h"
 #include "llm/tokens.h"
 
 #include <math.h>
@@ -363,6 +364,60 @@ kw_code llm_session_trouble(const llm_session *s, kw_error *err)
 size_t llm_in_flight(const llm_session *s)
 {
     return s->n_flights;
+}
+
+bool llm_session_asks(const llm_session *s)
+{
+    for (size_t i = 0; i < s->n_members; i++) {
+        if (s->members[i].ops != &provider_replay && s->members[i].ops != &provider_none)
+            return true;
+    }
+    return false;
+}
+
+static bool price_of(const member *m, endpoint_price *p)
+{
+    return m->ops->price && m->ops->price(m->state, p);
+}
+
+static void set_price(json *j, const char *name, double price)
+{
+    if (isfinite(price))
+        json_set_number(j, name, price);
+}
+
+json *llm_session_prices(const llm_session *s)
+{
+    json *all = json_new_object();
+    for (size_t i = 0; i < s->n_members; i++) {
+        endpoint_price p;
+        if (!price_of(&s->members[i], &p))
+            continue;
+        json *j = json_new_object();
+        set_price(j, "input", p.input);
+        set_price(j, "cache_read", p.cache_read);
+        set_price(j, "cache_write", p.cache_write);
+        set_price(j, "output", p.output);
+        json_set(all, s->members[i].spec, j);
+    }
+    if (json_count(all) > 0)
+        return all;
+    json_free(all);
+    return NULL;
+}
+
+double llm_session_most_cost(const llm_session *s, int64_t input, int64_t output)
+{
+    double most = 0;
+    for (size_t i = 0; i < s->n_members; i++) {
+        endpoint_price p = {.input = 0, .output = 0};
+        if (s->members[i].ops->has_price && s->members[i].ops->has_price(s->members[i].state))
+            (void)price_of(&s->members[i], &p); /* a record costs nothing */
+        else
+            return NAN;
+        most = fmax(most, (p.input * (double)input + p.output * (double)output) / 1e6);
+    }
+    return most;
 }
 
 llm_totals llm_session_totals(const llm_session *s)

@@ -3,6 +3,7 @@
 #define KERNWRIGHT_LLM_SESSION_H
 
 #include "base/error.h"
+#include "base/json.h"
 #include "llm/exchange.h"
 #include "llm/provider.h"
 
@@ -32,6 +33,12 @@ void llm_session_spent(llm_session *s, const llm_reply *r);
 kw_code llm_session_trouble(const llm_session *s, kw_error *err);
 bool llm_nobody_left(const llm_session *s); /* every provider has stopped for good */
 size_t llm_in_flight(const llm_session *s);
+bool llm_session_asks(const llm_session *s); /* somebody is asked anew: not only records, or nobody */
+/* {"openai:m": {"input", "cache_read", "cache_write", "output"}}, for a million tokens, of those whose price is known;
+ * NULL: of nobody's. The caller frees. */
+json *llm_session_prices(const llm_session *s);
+/* What this many tokens cost at the dearest of those who may answer; NaN: not known. */
+double llm_session_most_cost(const llm_session *s, int64_t input, int64_t output);
 /* For a prompt's budget: the least of the models that may answer, as learnt from what they report. */
 double llm_bytes_per_token(const llm_session *s);
 

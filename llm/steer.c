@@ -29,7 +29,7 @@ typedef struct rules {
     { \
         .sharpness = 6, .explore = 0.1, .by_elite = true, .centred = true \
     }
-static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15}, BY_ELITE, BY_ELITE};
+static const rules rules_table[STEER_RULES] = {{.sharpness = 2, .explore = 0.15}, BY_ELITE, BY_ELITE, BY_ELITE};
 
 /* Weight of a move for every attempt that is out on the same one from the same cell. */
 static const double ALREADY_OUT = 0.25;

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNGS = 3, TURNS = 3 };
+enum { TURNS = 3 };
+const uint64_t trial_usual_rungs[TRIAL_RUNGS] = {4, 12, 32};
 /* A candidate goes on to the next rung if its fitness is above this share of the way from 1 to the best of the run. */
-static const double PROMISE[RUNGS - 1] = {0.5, 0.85};
+static const double PROMISE[TRIAL_RUNGS - 1] = {0.5, 0.85};
 
 /* A right candidate, kept for timing it again. */
 typedef struct known {
@@ -47,11 +48,10 @@ typedef struct collection {
 
 void *trial_live_new(const trial_live_options *o)
 {
-    static const uint64_t usual[RUNGS] = {4, 12, 32};
     live *l = mem_calloc(1, sizeof *l);
     l->o = *o;
-    for (size_t i = 0; i < RUNGS; i++)
-        l->o.rungs[i] = o->rungs[i] ? o->rungs[i] : usual[i];
+    for (size_t i = 0; i < TRIAL_RUNGS; i++)
+        l->o.rungs[i] = o->rungs[i] ? o->rungs[i] : trial_usual_rungs[i];
     l->best = 1;
     return l;
 }
@@ -327,8 +327,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     out->n_shapes = l->o.n_shapes;
     out->shapes = mem_calloc(l->o.n_shapes, sizeof *out->shapes);
     for (size_t i = 0; i < l->o.n_shapes; i++)
-        out->shapes[i] =
-            (trial_shape){.best_ns = NAN, .lo_ns = NAN, .hi_ns = NAN, .base_ns = NAN, .limit_ns = NAN};
+        out->shapes[i] = (trial_shape){.best_ns = NAN, .lo_ns = NAN, .hi_ns = NAN, .base_ns = NAN, .limit_ns = NAN};
     /* The name is the hash: the same text asked for twice finds its own measurements. */
     strb_printf(&path, "%s-%.12s.cl", l->o.t->name, out->template_hash);
     (void)key;
@@ -347,7 +346,7 @@ static kw_code run(void *state, const char *text, const char *key, void (*pump)(
     for (size_t i = 0; i < l->o.n_shapes; i++)
         c.limit_ns[i] = NAN;
     evaluator_set_tick(l->o.e, pump, cookie); /* a long compilation must not keep replies waiting */
-    for (size_t rung = 0; rung < RUNGS && code == KW_OK; rung++) {
+    for (size_t rung = 0; rung < TRIAL_RUNGS && code == KW_OK; rung++) {
         if (rung > 0) {
             double now = trial_fitness(out->shapes, l->o.n_shapes);
             if (c.n_ok == 0 || now < 1 + PROMISE[rung - 1] * (l->best - 1))

@@ -12,6 +12,9 @@
 #include "tuner/store.h"
 #include "tuner/tune.h"
 
+enum { TRIAL_RUNGS = 3 };
+extern const uint64_t trial_usual_rungs[TRIAL_RUNGS];
+
 typedef struct trial_live_options {
     evaluator *e; /* borrowed, as everything here */
     store *s;
@@ -23,7 +26,7 @@ typedef struct trial_live_options {
     const probe_figures *probe; /* NULL: not known */
     bool cold;
     uint64_t seed;
-    uint64_t rungs[3]; /* configurations per shape; 0: 4, 12 and 32 */
+    uint64_t rungs[TRIAL_RUNGS]; /* configurations per shape; 0: the usual */
 } trial_live_options;
 
 extern const trial_ops trial_live_ops;

@@ -140,6 +140,19 @@ check 'all of it is kept' cmp -s kept/generate-000001.reply.md better.md
 check 'the prompt too' cmp -s kept/generate-000001.prompt.md asked/generate-000001.prompt.md
 works 'and repeats' evolve copied --template plain.cl --dims N=1000 --llm replay:kept --measurements recorded
 
+# A disk that is full half-way: one line, and with room it goes on where it was.
+for blocks in 1 8 24 200 400; do
+    output=$(ulimit -f "$blocks" && "$kw" evolve $copied --llm 'command:cat better.md' --record "small$blocks" --budget 1 \
+        --store "small$blocks.db" 2>"$work/errors")
+    status=$?
+    errors=$(tail -1 "$work/errors")
+    [ "$status" -eq 0 ] || check "$blocks blocks: its status" same "$status" 3
+    [ "$status" -eq 0 ] || check "$blocks blocks: what is full" has "$errors" "small$blocks"
+    works "$blocks blocks: with room it goes on" evolve $copied --llm 'command:cat better.md' --record "small$blocks" \
+        --budget 1 --store "small$blocks.db"
+    check "$blocks blocks: to its end" has "$output" '1 right'
+done
+
 # A run in batches that has what was asked for waits for nobody.
 batch enough
 check 'before' has "$output" '2 prompts wait for replies in enough'
@@ -161,10 +174,20 @@ check 'says how much' has "$output" "spent: $tokens tokens (partly estimated) in
 
 # Options that changed: which, and what to do.
 batch changed
-for option in '--seed 2' '--dims N=500' '--without gradient' '--repairs 3' '--operators 0.5'; do
+for option in '--seed 2' '--dims N=500' '--without gradient' '--repairs 3' '--rungs 1,2,3' '--warm' \
+    '--independent' '--operators 0.5'; do
     refuses "changed: $option" 2 'began with other options' evolve $copied --llm folder:changed --leave-when-waiting $option
 done
 check 'what was and what is' has "$errors" '"operators" was 0, now 0.5; give the same again, or another folder'
+batch changed --max-prompt 5000
+check 'what may change is told' has "$errors" 'the run goes on with another "max_prompt": it was 24000, now 5000'
+check 'and stands in the journal' same "$(grep -c '"event":"settings"' changed/journal.jsonl)" 2
+# A journal of an older version, which did not have all of it.
+cp -r changed older
+sed -i -e 's/,"rungs":\[4,12,32\],"cold":true,"probe":false//' -e '/"event":"settings"/d' older/journal.jsonl
+check 'older' same "$(grep -c rungs older/journal.jsonl)" 0
+batch older
+check 'it goes on' has "$output" '2 prompts wait for replies in older'
 batch changed --template better.cl
 check 'a template that comes late' has "$errors" 'better.cl: the run in changed began without it, and goes on without it'
 check 'does no harm' has "$output" '2 prompts wait for replies in changed'

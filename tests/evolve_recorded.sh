@@ -39,8 +39,13 @@ if [ -z "$device" ]; then
     skip 'replies of a GPU on PoCL' 'no OpenCL device'
 else
     works 'replies of a GPU on PoCL' evolve softmax --llm "replay:$root/tests/recorded/softmax" --device "$device" \
-        --store pocl.db --record pocl --dims R=64,C=512 --rungs 2,3,4 --no-probe
+        --store pocl.db
     check 'to the end' has "$output" '24 candidates asked for'
+    check 'what does not compile there is said to' test "$(printf '%s' "$output" | sed -n 's/.* \([0-9]*\) did not compile.*/\1/p')" -gt 0
+    works 'and they repeat what was recorded here' evolve rmsnorm_residual --llm "replay:$root/tests/recorded/rmsnorm_residual" \
+        --device "$device" --store pocl.db --record pocl --rungs 1,1,1 --no-probe --budget 8
+    check 'on shapes for a CPU' has "$(head -1 pocl/journal.jsonl)" '"shapes":[{"R":128,"C":1024},{"R":1024,"C":64}]'
+    works 'without the device' evolve rmsnorm_residual --llm replay:pocl --measurements recorded
     check 'and what is portable is right there' test "$(grep '"event":"attempt"' pocl/journal.jsonl | grep -c '"outcome":"ok"')" -gt 0
 fi
 finish evolve_recorded

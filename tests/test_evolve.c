@@ -61,6 +61,8 @@ static kw_code run_trial(void *state, const char *text, const char *key, void (*
     o->config = mem_strdup("{}");
     memcpy(o->template_hash, out->template_hash, sizeof o->template_hash);
     memcpy(o->source_hash, out->template_hash, sizeof o->source_hash);
+    if (strstr(text, "source=same"))
+        memset(o->source_hash, 'a', HASH_HEX_SIZE - 1);
     return KW_OK;
 }
 
@@ -85,6 +87,8 @@ typedef struct setting {
     evolve_result r;
     kw_error err;
     bool leave; /* in batches of 8 */
+    bool independent;
+    int64_t tokens; /* of the run; 0: no limit */
 } setting;
 
 #define FRONT "/*kernwright {\"task\": \"saxpy\", \"launches\": []} */\n"
@@ -118,7 +122,10 @@ static int end(void **state)
 /* Runs with this model (a command); the journal is opened for it. */
 static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recorded)
 {
-    llm_session_options so = {.provider = {.temperature = NAN}, .spec = llm, .record = recorded ? NULL : s->folder};
+    llm_session_options so = {.provider = {.temperature = NAN},
+                              .spec = llm,
+                              .record = recorded ? NULL : s->folder,
+                              .max_tokens_total = s->tokens};
     llm_session *session = NULL;
     journal *j = NULL;
     memset(&s->err, 0, sizeof s->err);
@@ -143,6 +150,7 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
         .gradient = true,
         .targets = true,
         .meta = true,
+        .independent = s->independent,
         .max_reply_tokens = 1000,
         .seed = 5};
     kw_code code = evolve_run(&s->o, &s->r, &s->err);
@@ -151,14 +159,26 @@ static kw_code run_with(setting *s, const char *llm, uint64_t budget, bool recor
     return code;
 }
 
-/* A model that answers with a template of a quality that depends on the prompt's hash; some are wrong, some are none.
- * */
-static const char *scripted(void)
+/* A model that answers with a template of a quality that depends on the prompt and on how often it was asked; some are
+ * wrong, some are none. */
+static const char *scripted(setting *s)
 {
-    return "command:n=$(cksum | cut -d' ' -f1); case $((n % 5)) in 0) echo sorry;; "
-           "*) echo '```c'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; "
-           "[ $((n % 5)) = 1 ] && echo outcome=wrong; "
-           "echo quality=$((1000 + n % 800)) memory=$((n % 4)) compute=$((n / 4 % 4)) n=$n; echo '```';; esac";
+    strb text = STRB_INIT;
+    strb_printf(&text,
+                "command:n=$({ cat; ls '%s'; } | cksum | cut -d' ' -f1); case $((n %% 5)) in 0) echo sorry;; "
+                "*) echo '```c'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; "
+                "[ $((n %% 5)) = 1 ] && echo outcome=wrong; "
+                "echo quality=$((1000 + n %% 800)) memory=$((n %% 4)) compute=$((n / 4 %% 4)) n=$n; echo '```';; esac",
+                s->folder);
+    free(s->model);
+    s->model = strb_take(&text);
+    return s->model;
+}
+
+static uint64_t all_ends(const evolve_result *r)
+{
+    return r->no_code + r->unchanged + r->duplicate + r->unread + r->no_compile + r->failed + r->wrong + r->right +
+           r->not_asked + r->pending;
 }
 
 static char *text_of(const char *path)
@@ -180,9 +200,10 @@ static char *archive_text(const evolve_result *r)
 static void runs_and_repeats(void **state)
 {
     setting *s = *state;
-    if (run_with(s, scripted(), 24, false) != KW_OK)
+    if (run_with(s, scripted(s), 24, false) != KW_OK)
         fail_msg("%s", s->err.message);
     assert_int_equal(s->r.attempts, 24);
+    assert_int_equal(all_ends(&s->r), 24);
     assert_true(s->r.right > 3);
     assert_true(s->r.wrong + s->r.no_code + s->r.repaired > 0);
     assert_true(archive_occupied(s->r.archive) > 2);
@@ -211,7 +232,7 @@ static void goes_on(void **state)
     int stops = 0;
     do {
         s->bench.stop_after = s->bench.runs + 3;
-        code = run_with(s, scripted(), 16, false);
+        code = run_with(s, scripted(s), 16, false);
         stops += code == KW_INTERRUPTED;
     } while (code == KW_INTERRUPTED && stops < 40);
     if (code != KW_OK)
@@ -226,9 +247,9 @@ static void goes_on(void **state)
 static void more_budget(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s, scripted(), 4, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 4, false), KW_OK);
     size_t runs = s->bench.runs;
-    assert_int_equal(run_with(s, scripted(), 8, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 8, false), KW_OK);
     assert_int_equal(s->r.attempts, 8);
     assert_true(s->bench.runs > runs);
 }
@@ -237,7 +258,7 @@ static void more_budget(void **state)
 static void journals_that_differ(void **state)
 {
     setting *s = *state;
-    assert_int_equal(run_with(s, scripted(), 6, false), KW_OK);
+    assert_int_equal(run_with(s, scripted(s), 6, false), KW_OK);
     char *text = text_of(s->journal);
     strb changed = STRB_INIT;
     strb_add(&changed, text);
@@ -270,6 +291,7 @@ static void model_is_gone(void **state)
     assert_int_equal(run_with(s, "command:/nowhere/at/all", 9, false), KW_OK);
     assert_non_null(strstr(s->r.why, "no provider is left"));
     assert_true(s->r.attempts < 9);
+    assert_int_equal(all_ends(&s->r), s->r.attempts);
 }
 
 static void same_again(void **state)
@@ -301,6 +323,26 @@ static void same_but_for_comments(void **state)
     assert_int_equal(s->bench.runs, 2);
 }
 
+/* Other templates, one kernel; and all of one kind. */
+static void same_kernel(void **state)
+{
+    setting *s = *state;
+    strb llm = STRB_INIT;
+    strb_printf(&llm,
+                "command:n=$({ cat; ls '%s'; } | cksum | cut -d' ' -f1); echo '```'; echo '/*kernwright {\"task\": "
+                "\"saxpy\", \"launches\": []} */'; echo source=same quality=1200 n=$n; echo '```'",
+                s->folder);
+    assert_int_equal(run_with(s, strb_text(&llm), 6, false), KW_OK);
+    assert_int_equal(s->r.right, 6);
+    assert_int_equal(s->r.same_kernel, 5);
+    assert_int_equal(s->r.kinds, 1);
+    assert_int_equal(s->r.of_most, 7); /* and the seed */
+    assert_int_equal(s->r.n_models, 1);
+    assert_int_equal(s->r.models[0].replies, 6);
+    assert_int_equal(s->r.models[0].with_template, 6);
+    strb_clear(&llm);
+}
+
 /* The error goes back, and the second answer is right. */
 static void repaired(void **state)
 {
@@ -315,6 +357,84 @@ static void repaired(void **state)
     assert_int_equal(s->r.right, 1);
     assert_int_equal(s->r.repaired, 1);
     assert_int_equal(s->r.wrong, 0);
+}
+
+/* The error goes back, and nobody answers: the candidate was wrong, not missing. */
+static void repair_that_never_came(void **state)
+{
+    setting *s = *state;
+    assert_int_equal(
+        run_with(s,
+                 "command:t=$(cat); case $t in *'expected 2'*) exit 7;; esac; echo '```'; echo '/*kernwright "
+                 "{\"task\": \"saxpy\", \"launches\": []} */'; echo outcome=wrong; echo '```'",
+                 1, false),
+        KW_OK);
+    assert_int_equal(s->r.wrong, 1);
+    assert_int_equal(s->r.no_code, 0);
+    assert_int_equal(all_ends(&s->r), 1);
+    char *text = text_of(s->journal), *end = strstr(text, "\"event\":\"attempt\"");
+    assert_non_null(end);
+    assert_non_null(strstr(end, "\"outcome\":\"wrong\""));
+    assert_non_null(strstr(end, "\"fitness\":0.4"));
+    assert_non_null(strstr(end, "no repair came: "));
+    free(text);
+    assert_int_equal(run_with(s, "none", 1, true), KW_OK); /* and repeats */
+    assert_int_equal(s->r.wrong, 1);
+}
+
+/* Asking N times, to compare with: each prompt shows the seed and nothing of what came of the others. */
+static void independent(void **state)
+{
+    setting *s = *state;
+    s->independent = true;
+    if (run_with(s, scripted(s), 12, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.attempts, 12);
+    assert_true(s->r.right > 0);
+    assert_int_equal(s->r.steering.asked, 0);
+    char *text = text_of(s->journal), *first = fs_join(s->folder, "generate-000001.prompt.md"),
+         *last = fs_join(s->folder, "generate-000012.prompt.md"), *a = text_of(first), *b = text_of(last);
+    assert_null(strstr(text, "\"meta-"));
+    assert_string_equal(a, b);
+    assert_non_null(strstr(a, "quality=1000"));
+    assert_int_equal(run_with(s, "none", 12, true), KW_OK);
+    char *all[] = {text, first, last, a, b};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static kw_code run_within(setting *s, const char *llm, uint64_t budget, int64_t tokens)
+{
+    s->tokens = tokens;
+    kw_code code = run_with(s, llm, budget, false);
+    s->tokens = 0;
+    return code;
+}
+
+/* Questions that were out when the run was stopped, and that no budget is left for: they end, and so does the run. */
+static void no_budget_for_what_was_asked(void **state)
+{
+    setting *s = *state;
+    strb llm = STRB_INIT;
+    strb_printf(&llm, "folder:%s", s->folder);
+    s->leave = true;
+    assert_int_equal(run_with(s, strb_text(&llm), 4, false), KW_OK);
+    assert_int_equal(s->r.pending, 4);
+    s->leave = false;
+    if (run_within(s, "command:echo no", 4, 10) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_non_null(strstr(s->r.why, "the budget of 10 tokens is spent"));
+    assert_int_equal(s->r.not_asked, 4);
+    assert_int_equal(all_ends(&s->r), 4);
+    /* It repeats, and goes on with a budget. */
+    assert_int_equal(run_with(s, "none", 4, true), KW_OK);
+    assert_int_equal(s->r.not_asked, 4);
+    if (run_with(s, scripted(s), 6, false) != KW_OK)
+        fail_msg("%s", s->err.message);
+    assert_int_equal(s->r.not_asked, 4);
+    assert_int_equal(s->r.attempts, 6 + 4); /* six were answered */
+    assert_int_equal(all_ends(&s->r), 10);
+    strb_clear(&llm);
 }
 
 /* ---- batches ---- */
@@ -381,6 +501,7 @@ static void in_batches(void **state)
     if (run_with(s, strb_text(&llm), 12, false) != KW_OK)
         fail_msg("%s", s->err.message);
     assert_int_equal(s->r.waiting, 8);
+    assert_int_equal(all_ends(&s->r), s->r.attempts);
     assert_non_null(strstr(s->r.why, "8 prompts wait for replies in "));
     assert_non_null(strstr(s->r.why, s->folder));
     assert_int_equal(prompts_in(s), 8);
@@ -449,7 +570,11 @@ int main(void)
         IN_SETTING(model_is_gone),
         IN_SETTING(same_again),
         IN_SETTING(same_but_for_comments),
+        IN_SETTING(same_kernel),
         IN_SETTING(repaired),
+        IN_SETTING(repair_that_never_came),
+        IN_SETTING(independent),
+        IN_SETTING(no_budget_for_what_was_asked),
         IN_SETTING(in_batches),
     };
     return cmocka_run_group_tests_name("evolve", tests, NULL, NULL);

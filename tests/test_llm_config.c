@@ -2,7 +2,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "llm/config.h"
+#include "llm/session.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -228,11 +231,63 @@ static void certificates(void **state)
     unsetenv("SSL_CERT_FILE");
 }
 
+/* What this call says on standard error; the caller frees. */
+static char *said_by(void (*call)(void))
+{
+    char *log = fs_join(folder, "log");
+    int file = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600), old = dup(2);
+    strb text = STRB_INIT;
+    dup2(file, 2);
+    call();
+    dup2(old, 2);
+    close(old);
+    close(file);
+    assert_int_equal(fs_read(log, 0, &text, NULL), KW_OK);
+    free(log);
+    return strb_take(&text);
+}
+
+static const char both[] = "{\"endpoints\": {\"lab\": {\"url\": \"http://h\", \"extra\": {\"top_p\": 0.9}}}}",
+                  whole[] = "{\"endpoints\": {\"lab\": {\"url\": \"http://127.0.0.1:9\", \"stream\": false}}}";
+
+static void open_both(void)
+{
+    provider_options o = {.temperature = 0.5, .config_path = path};
+    endpoint e;
+    assert_int_equal(endpoint_open(&dialect_openai, "m@lab", &o, &e, NULL), KW_OK);
+    endpoint_clear(&e);
+}
+
+static void ask_whole(void)
+{
+    provider_options o = {.temperature = NAN, .config_path = path, .max_tries = 1};
+    llm_session_options so = {.provider = o, .spec = "openai:m@lab"};
+    llm_session *s;
+    assert_int_equal(llm_session_open(&so, &s, NULL), KW_OK);
+    llm_request q = {.key = "generate-000001", .kind = "generate", .system = "", .prompt = "p", .max_tokens = 100000};
+    assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
+    llm_session_close(s);
+}
+
+/* Told before it fails: two ways to sample at once; a long reply over a connection that may not last so long. */
+static void warnings(void **state)
+{
+    (void)state;
+    assert_int_equal(fs_write(path, both, strlen(both), NULL), KW_OK);
+    char *text = said_by(open_both);
+    assert_non_null(strstr(text, "both a temperature and top_p"));
+    free(text);
+    assert_int_equal(fs_write(path, whole, strlen(whole), NULL), KW_OK);
+    text = said_by(ask_whole);
+    assert_non_null(strstr(text, "generate-000001: 100000 tokens without a stream"));
+    free(text);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(addresses), TEST(specifications), TEST(whole_file),  TEST(prices),
-                                       TEST(refused),   TEST(key_stays_home), TEST(certificates)};
+    const struct CMUnitTest tests[] = {TEST(addresses), TEST(specifications), TEST(whole_file),   TEST(prices),
+                                       TEST(refused),   TEST(key_stays_home), TEST(certificates), TEST(warnings)};
     return cmocka_run_group_tests_name("llm_config", tests, NULL, NULL);
 }

@@ -228,11 +228,33 @@ static void repair(void **state)
     strb_clear(&text);
 }
 
+/* History is what changed, and what became of it. */
+static void tried(void **state)
+{
+    setting *s = *state;
+    trial_result parent = {.fitness = 1.25, .outcome = OUTCOME_OK, .read = true},
+                 better = {.fitness = 1.5, .outcome = OUTCOME_OK, .read = true},
+                 wrong = {
+                     .fitness = 0.4, .outcome = OUTCOME_WRONG, .read = true, .detail = "y[0] is 1\nexpected 2\nmore"};
+    s->c.parent = (prompt_candidate){.text = "a\nb\nc\n", .outcome = &parent, .cell = 0};
+    s->c.tried[0] = (prompt_candidate){.text = "a\nB\nc\n", .outcome = &wrong, .cell = -1};
+    s->c.tried[1] = (prompt_candidate){.text = "a\nb\nc\nd\n", .outcome = &better, .cell = -1};
+    char *text = generated(s, NULL);
+    expect(text,
+           "## What was tried on it\n\nThese changes: wrong: y[0] is 1\nexpected 2\n\n\n```diff\n@@ 2\n-b\n+B\n```\n");
+    expect(text, "These changes: right, fitness 1.500 (the parent 1.250).\n\n```diff\n@@ 4\n+d\n```\n");
+    free(text);
+    s->c.max_tokens = 1500; /* it goes before what must be there */
+    text = generated(s, NULL);
+    assert_null(strstr(text, "What was tried on it"));
+    free(text);
+}
+
 #define IN_SETTING(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {IN_SETTING(task_and_device), IN_SETTING(format), IN_SETTING(candidates),
-                                       IN_SETTING(too_long), IN_SETTING(repair)};
+                                       IN_SETTING(too_long),        IN_SETTING(repair), IN_SETTING(tried)};
     return cmocka_run_group_tests_name("prompt", tests, NULL, NULL);
 }

@@ -142,7 +142,8 @@ static void finds_a_users_reference(void **state)
 static void hash_ignores_what_does_not_decide_numbers(void **state)
 {
     (void)state;
-    task *a = good(GOOD), *b = good(HEAD TENSORS ", \"doc\": \"other\", \"shapes\": \"s.json\"}");
+    task *a = good(GOOD), *b = good(HEAD TENSORS ", \"doc\": \"other\", \"shapes\": \"s.json\", \"cpu_shapes\": "
+                                                 "\"c.json\"}");
     task *c = good(HEAD TENSORS ", \"error\": {\"reduction_length\": \"K\"}}");
     char *more = mem_strdup(GOOD), *f16 = strstr(more, "f16");
     f16[1] = '6';
@@ -154,6 +155,12 @@ static void hash_ignores_what_does_not_decide_numbers(void **state)
     assert_string_equal(a->hash, b->hash);
     assert_string_not_equal(a->hash, c->hash);
     assert_non_null(strstr(b->shapes_file, "/s.json"));
+    assert_non_null(strstr(b->cpu_shapes_file, "/c.json"));
+    json *wire = task_to_json(b); /* files are of this machine */
+    assert_null(json_get(wire, "shapes"));
+    assert_null(json_get(wire, "cpu_shapes"));
+    assert_string_equal(json_text(json_get(wire, "doc")), "other");
+    json_free(wire);
     task_free(a);
     task_free(b);
     task_free(c);

