@@ -33,7 +33,6 @@ void body_parser_flush(body_parser *p)
     strb_reset(&p->text);
 }
 
-/* The frame's items move into the arena. */
 block body_parser_take(body_parser *p, frame *f)
 {
     block b = {NULL, f->n};
