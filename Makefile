@@ -116,10 +116,10 @@ $(BUILD)/gen/references.c: tools/gen-references.sh $(REFERENCES) FORCE
 	@tools/gen-references.sh $(REFERENCES) > $@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
-# Texts that emitted headers contain, as C arrays.
+# Texts that emitted headers contain, as C arrays; parts of them lie in .inc files.
 SHARED_TEXTS := codegen/runtime/select.h codegen/runtime/tree.h device/device_key_body.h device/device_key_query.h \
                 codegen/runtime/launch.inc
-$(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS)
+$(BUILD)/gen/header_shared.c: tools/embed.sh $(SHARED_TEXTS) $(wildcard codegen/runtime/*.inc)
 	@mkdir -p $(@D)
 	$(Q)tools/embed.sh header_shared $(SHARED_TEXTS) > $@
 

@@ -56,7 +56,7 @@ char *cache_folder(void)
     }
     snprintf(in_temp, sizeof in_temp, "kernwright-%lu", (unsigned long)geteuid());
     char *candidates[] = {join_if_set("XDG_CACHE_HOME", "kernwright"), join_if_set("HOME", ".cache/kernwright"),
-                          join_if_set("TMPDIR", in_temp), fs_join("/tmp", in_temp)};
+                          fs_join(fs_temp_root(), in_temp), fs_join("/tmp", in_temp)};
     char *found = NULL;
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         if (!found && candidates[i] && cache_make_private(candidates[i]))

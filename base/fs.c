@@ -227,11 +227,15 @@ char *fs_data_folder(const char *what)
     return NULL;
 }
 
-char *fs_temp_folder(const char *prefix, kw_error *err)
+const char *fs_temp_root(void)
 {
     const char *root = getenv("TMPDIR");
-    if (!root || root[0] != '/' || !fs_is_folder(root))
-        root = "/tmp";
+    return root && root[0] == '/' && fs_is_folder(root) ? root : "/tmp";
+}
+
+char *fs_temp_folder(const char *prefix, kw_error *err)
+{
+    const char *root = fs_temp_root();
     strb name = STRB_INIT;
     strb_printf(&name, "%s.XXXXXX", prefix);
     char *path = fs_join(root, strb_text(&name));

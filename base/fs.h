@@ -39,7 +39,12 @@ char *fs_self_path(void);                            /* this executable; NULL if
  * PREFIX/share/kernwright/WHAT. NULL if none exists. Caller frees. */
 char *fs_data_folder(const char *what);
 
-/* A fresh private folder under $TMPDIR or /tmp; caller frees the name and removes it with fs_remove_tree. */
+/* Where temporary files go: $TMPDIR if it is the absolute path of a folder, else /tmp. Borrowed, until the environment
+ * changes. */
+const char *fs_temp_root(void);
+
+/* A fresh private folder in fs_temp_root; NULL and KW_ENVIRONMENT if it cannot be made. Caller frees the name and removes
+ * the folder with fs_remove_tree. */
 char *fs_temp_folder(const char *prefix, kw_error *err);
 void fs_remove_tree(const char *path);
 

@@ -14,8 +14,8 @@ build=${BUILD:-build} cc=${CC:-gcc} spaces=${SPACES:-../shared/data/spaces}
 mkdir -p "$build/bench"
 modules=$(cat tools/modules)
 # shellcheck disable=SC2046,SC2086 # lists of flags
-$cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/retune" bench/retune.c "$build/libkernwright.a" \
-    $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
+$cc -std=c17 -O2 -D_GNU_SOURCE -I. -o "$build/bench/retune" bench/retune.c bench/retune_spaces.c \
+    "$build/libkernwright.a" $(pkg-config --cflags --libs $modules) -lm -ldl -pthread
 # shellcheck disable=SC2086 # a list
 set -- ${MATRICES-bench/data/gemm-h200-400x64.jsonl.gz bench/data/gemm-pocl-60x16.jsonl.gz} --
 for f in "$spaces"/*__*.kt.json.gz; do

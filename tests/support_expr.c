@@ -1,6 +1,7 @@
 #include "tests/support_expr.h"
 
 #include "base/counter_rng.h"
+#include "codegen/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,4 +178,42 @@ void random_environment(random_source *g, value env[RANDOM_SLOTS])
     for (int i = RANDOM_INTS; i < RANDOM_SLOT_P; i++)
         env[i] = value_real(some_real(g));
     env[RANDOM_SLOT_P] = value_int(8);
+}
+
+/* ---- a bench ---- */
+
+static void set(expr_bench *b, const char *name, expr_role role, value v)
+{
+    b->env[expr_scope_add(b->scope, name, role)] = v;
+}
+
+int expr_bench_make(void **state)
+{
+    static expr_bench b;
+    static const value list[] = {{.kind = VALUE_INT, .as.integer = 4096}, {.kind = VALUE_INT, .as.integer = 512}};
+    memset(&b, 0, sizeof b);
+    b.memory = arena_new();
+    b.scope = expr_scope_new();
+    set(&b, "TM", EXPR_PARAM, value_int(64));
+    set(&b, "RM", EXPR_PARAM, value_int(4));
+    set(&b, "SPECK", EXPR_PARAM, value_bool(true));
+    set(&b, "ORDER", EXPR_PARAM, value_string("zyx"));
+    set(&b, "T", EXPR_TYPE, value_type(DTYPE_F32));
+    set(&b, "ACC", EXPR_TYPE, value_type(DTYPE_F64));
+    set(&b, "M", EXPR_DIM, value_int(1000));
+    set(&b, "K", EXPR_DIM, value_none());
+    set(&b, "alpha", EXPR_SCALAR, value_real(0.5));
+    set(&b, "ProblemSize", EXPR_DIM, (value){.kind = VALUE_LIST, .as.list = {list, 2}});
+    device_limits limits = {.max_work_group_size = 256, .local_mem_bytes = 49152};
+    limits_fill(&limits, b.env, limits_add_to_scope(b.scope));
+    *state = &b;
+    return 0;
+}
+
+int expr_bench_free(void **state)
+{
+    expr_bench *b = *state;
+    expr_scope_free(b->scope);
+    arena_free(b->memory);
+    return 0;
 }

@@ -1,4 +1,5 @@
-/* Random expressions and environments for the property tests of the expression language. */
+/* For tests of the expression language: a scope with values of each role; random expressions and environments for the
+ * property tests. */
 #ifndef KERNWRIGHT_TESTS_SUPPORT_EXPR_H
 #define KERNWRIGHT_TESTS_SUPPORT_EXPR_H
 
@@ -6,6 +7,18 @@
 #include "codegen/expr.h"
 
 #include <stdint.h>
+
+enum { EXPR_BENCH_SLOTS = 64 };
+
+typedef struct expr_bench {
+    arena *memory;
+    expr_scope *scope;
+    value env[EXPR_BENCH_SLOTS];
+} expr_bench;
+
+/* Set-up and end of a group of tests; cmocka's state is the bench. */
+int expr_bench_make(void **state);
+int expr_bench_free(void **state);
 
 enum {
     RANDOM_INTS = 4,

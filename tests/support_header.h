@@ -41,6 +41,8 @@ void support_row_dims(support_model *s, int device, const int64_t *dims, int var
 
 /* The header's text; caller frees with strb_clear. */
 strb support_text(support_model *s);
+/* The model, as it stands in the rest, makes no header, and the message has this part. */
+void support_refuses(support_model *s, const char *part);
 /* Writes FOLDER/NAME. */
 void support_write(support_model *s, const char *folder, const char *name);
 

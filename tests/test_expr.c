@@ -1,62 +1,17 @@
 /* Parsing and evaluation: meaning, messages, limits. */
-#include "codegen/expr.h"
-#include "codegen/limits.h"
+#include "tests/support_expr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SLOTS = 64 };
-
-typedef struct bench {
-    arena *memory;
-    expr_scope *scope;
-    value env[MAX_SLOTS];
-} bench;
-
-static void set(bench *b, const char *name, expr_role role, value v)
-{
-    b->env[expr_scope_add(b->scope, name, role)] = v;
-}
-
-static int setup(void **state)
-{
-    static bench b;
-    static const value list[] = {{.kind = VALUE_INT, .as.integer = 4096}, {.kind = VALUE_INT, .as.integer = 512}};
-    memset(&b, 0, sizeof b);
-    b.memory = arena_new();
-    b.scope = expr_scope_new();
-    set(&b, "TM", EXPR_PARAM, value_int(64));
-    set(&b, "RM", EXPR_PARAM, value_int(4));
-    set(&b, "SPECK", EXPR_PARAM, value_bool(true));
-    set(&b, "ORDER", EXPR_PARAM, value_string("zyx"));
-    set(&b, "T", EXPR_TYPE, value_type(DTYPE_F32));
-    set(&b, "ACC", EXPR_TYPE, value_type(DTYPE_F64));
-    set(&b, "M", EXPR_DIM, value_int(1000));
-    set(&b, "K", EXPR_DIM, value_none());
-    set(&b, "alpha", EXPR_SCALAR, value_real(0.5));
-    set(&b, "ProblemSize", EXPR_DIM, (value){.kind = VALUE_LIST, .as.list = {list, 2}});
-    device_limits limits = {.max_work_group_size = 256, .local_mem_bytes = 49152};
-    limits_fill(&limits, b.env, limits_add_to_scope(b.scope));
-    *state = &b;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bench *b = *state;
-    expr_scope_free(b->scope);
-    arena_free(b->memory);
-    return 0;
-}
+#include <cmocka.h>
 
 /* The value as text that tells its kind, or the message. */
-static const char *result(bench *b, const char *text)
+static const char *result(expr_bench *b, const char *text)
 {
     kw_error err = {0};
     value v;
@@ -74,7 +29,7 @@ typedef struct pair {
     const char *text, *wanted;
 } pair;
 
-static void check_all(bench *b, const pair *pairs, size_t n)
+static void check_all(expr_bench *b, const pair *pairs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *got = result(b, pairs[i].text);
@@ -319,7 +274,7 @@ static void test_failures(void **state)
                                         "not K",
                                         "K == 1",
                                         "K and 1"};
-    bench *b = *state;
+    expr_bench *b = *state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kw_error err = {0};
         value v;
@@ -365,7 +320,7 @@ static void test_refused_syntax(void **state)
                                         "1e400",
                                         "range(1, 2, 3, 4)",
                                         "9223372036854775808 - 1"};
-    bench *b = *state;
+    expr_bench *b = *state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kw_error err = {0};
         if (expr_parse(b->memory, texts[i], b->scope, (expr_where){0}, &err))
@@ -375,167 +330,12 @@ static void test_refused_syntax(void **state)
     }
 }
 
-/* ---- limits ---- */
-
-static char *repeat(const char *head, const char *text, int n, const char *tail)
-{
-    strb out = STRB_INIT;
-    strb_add(&out, head);
-    for (int i = 0; i < n; i++)
-        strb_add(&out, text);
-    strb_add(&out, tail);
-    return strb_take(&out);
-}
-
-static void check_limit(bench *b, char *text, const char *complaint)
-{
-    kw_error err = {0};
-    value v;
-    const expr *e = expr_parse(b->memory, text, b->scope, (expr_where){0}, &err);
-    kw_code code = e ? expr_eval(e, b->env, b->memory, &v, &err) : KW_BAD_INPUT;
-    if (complaint ? code == KW_OK || !strstr(err.message, complaint) : code != KW_OK)
-        fail_msg("%.60s...: wanted %s, got %s", text, complaint ? complaint : "a value", err.message);
-    free(text);
-}
-
-static void test_hostile_input(void **state)
-{
-    bench *b = *state;
-    check_limit(b, repeat("", "(", 100000, ""), "longer than");
-    check_limit(b, repeat("", "(", 60000, ""), "levels deep");
-    check_limit(b, repeat("", "[", 60000, ""), "levels deep");
-    check_limit(b, repeat("", "-", 60000, "1"), "levels deep");
-    check_limit(b, repeat("", "not ", 15000, "1"), "levels deep");
-    check_limit(b, repeat("1", "+1", 30000, ""), "levels deep");
-    check_limit(b, repeat("1", "**1", 20000, ""), "levels deep");
-    check_limit(b, repeat("1", " if 1 else 1", 5000, ""), "levels deep");
-    check_limit(b, repeat("TM", "[0]", 20000, ""), "levels deep");
-    check_limit(b, repeat("1", "+1", 150, ""), NULL);
-    check_limit(b, repeat("1", " and 1", 9000, ""), NULL);
-    check_limit(b, repeat("[", "1,", 30000, "]"), NULL);
-    check_limit(b, repeat("min(TM", ",M", 20000, ")"), NULL);
-    check_limit(b, repeat("TM", "<=abs(M)", 8000, ""), "too complicated");
-    check_limit(b, mem_strdup("range(1000001)"), "more than 1000000 list items");
-    check_limit(b, mem_strdup("range(-9223372036854775807, 9223372036854775807)"), "more than 1000000 list items");
-    check_limit(b, mem_strdup("[0 for i in range(2000) for j in range(2000)]"), "more than 1000000 list items");
-    check_limit(b, mem_strdup("[0 for i in range(2000) for j in range(2000) if 0]"), "more than 1000000 list items");
-    check_limit(b, mem_strdup("range(999999)"), NULL);
-    check_limit(b, mem_strdup("[-1 in [1, 2, 3] for i in range(100000)]"), NULL);
-    check_limit(b, mem_strdup("[-1 in [1, 2, 3, 4, 5, 6, 7, 8] for i in range(100000)]"),
-                "more than 1000000 list items");
-    check_limit(b, mem_strdup("[max([i, 2, 3, 4, 5, 6, 7, 8]) for i in range(100000)]"),
-                "more than 1000000 list items");
-    check_limit(b, repeat("['", "0123456789abcdef", 100, "' + 'x' for i in range(10000)]"),
-                "more than 1000000 list items");
-}
-
-/* ---- the other entry points ---- */
-
-static const expr *parse(bench *b, const char *text)
-{
-    kw_error err = {0};
-    const expr *e = expr_parse(b->memory, text, b->scope, (expr_where){0}, &err);
-    if (!e)
-        fail_msg("%s", err.message);
-    return e;
-}
-
-static void test_typed_results(void **state)
-{
-    bench *b = *state;
-    int64_t i = 0;
-    bool t = false;
-    double r = 0;
-    kw_error err = {0};
-    assert_int_equal(expr_eval_int(parse(b, "M // 3"), b->env, &i, &err), KW_OK);
-    assert_int_equal(i, 333);
-    assert_int_equal(expr_eval_int(parse(b, "M > 3"), b->env, &i, &err), KW_OK);
-    assert_int_equal(i, 1);
-    assert_int_equal(expr_eval_int(parse(b, "M / 3"), b->env, &i, &err), KW_BAD_INPUT);
-    assert_string_equal(err.message,
-                        "333.3333333333333 is real, not an integer; use // or ceil_div, which give integers "
-                        "| >>>M / 3");
-    assert_int_equal(expr_eval_int(parse(b, "M * 2.0"), b->env, &i, &err), KW_BAD_INPUT);
-    assert_int_equal(expr_eval_int(parse(b, "ORDER"), b->env, &i, &err), KW_BAD_INPUT);
-    assert_string_equal(err.message, "zyx is text, not an integer | >>>ORDER");
-    assert_int_equal(expr_eval_truth(parse(b, "[0]"), b->env, &t, &err), KW_OK);
-    assert_true(t);
-    assert_int_equal(expr_eval_truth(parse(b, "TM in [i for i in range(9)]"), b->env, &t, &err), KW_OK);
-    assert_false(t);
-    assert_int_equal(expr_eval_real(parse(b, "M"), b->env, &r, &err), KW_OK);
-    assert_true(r == 1000);
-    assert_int_equal(expr_eval_real(parse(b, "alpha"), b->env, &r, &err), KW_OK);
-    assert_true(r == 0.5);
-    assert_int_equal(expr_eval_real(parse(b, "T"), b->env, &r, &err), KW_BAD_INPUT);
-}
-
-static void test_without_scratch(void **state)
-{
-    bench *b = *state;
-    value v;
-    kw_error err = {0};
-    assert_int_equal(expr_eval(parse(b, "TM in [16, 64] and TM > RM"), b->env, NULL, &v, &err), KW_OK);
-    assert_int_equal(expr_eval(parse(b, "[TM]"), b->env, NULL, &v, &err), KW_BAD_INPUT);
-    assert_non_null(strstr(err.message, "no list or text can be made here"));
-}
-
-static void test_constants(void **state)
-{
-    bench *b = *state;
-    char name[] = "zyx";
-    const expr *e = expr_constant(b->memory, value_string(name));
-    name[0] = '?'; /* the expression has its own copy */
-    value v;
-    assert_int_equal(expr_eval(e, NULL, NULL, &v, NULL), KW_OK);
-    assert_string_equal(v.as.string, "zyx");
-    assert_string_equal(expr_text(e), "'zyx'");
-    assert_string_equal(expr_text(expr_constant(b->memory, value_real(4))), "4.0");
-    assert_string_equal(expr_text(parse(b, " TM %RM == 0")), " TM %RM == 0");
-}
-
-static void test_scopes(void **state)
-{
-    (void)state;
-    expr_scope *s = expr_scope_new();
-    assert_int_equal(expr_scope_add(s, "I", EXPR_PARAM), 0);
-    expr_scope *copy = expr_scope_copy(s);
-    assert_int_equal(expr_scope_add(s, "I", EXPR_LOCAL), 1);
-    assert_int_equal(expr_scope_add(s, "J", EXPR_LOCAL), 2);
-    assert_int_equal(expr_scope_find(s, "I"), 1);
-    expr_scope_hide_last(s);
-    assert_int_equal(expr_scope_find(s, "J"), -1);
-    assert_int_equal(expr_scope_find(s, "I"), 1);
-    expr_scope_hide_last(s);
-    assert_int_equal(expr_scope_find(s, "I"), 0);
-    assert_int_equal(expr_scope_add(s, "L", EXPR_DIM), 3);
-    assert_int_equal(expr_scope_size(s), 4);
-    assert_int_equal(expr_scope_role(s, 3), EXPR_DIM);
-    assert_string_equal(expr_scope_name(s, 2), "J");
-    assert_int_equal(expr_scope_size(copy), 1);
-    expr_scope *again = expr_scope_copy(s);
-    assert_int_equal(expr_scope_find(again, "I"), 0);
-    assert_int_equal(expr_scope_find(again, "J"), -1);
-    expr_scope_set_language(again, LANGUAGE_CUDA);
-    arena *a = arena_new();
-    value v;
-    const expr *e = expr_parse(a, "lit(f16, 1)", again, (expr_where){0}, NULL);
-    assert_int_equal(expr_eval(e, NULL, a, &v, NULL), KW_OK);
-    assert_string_equal(v.as.string, "(__half)1.0f");
-    arena_free(a);
-    expr_scope_free(again);
-    expr_scope_free(copy);
-    expr_scope_free(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_logic),
-        cmocka_unit_test(test_lists),          cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_messages),       cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refused_syntax), cmocka_unit_test(test_hostile_input),
-        cmocka_unit_test(test_typed_results),  cmocka_unit_test(test_without_scratch),
-        cmocka_unit_test(test_constants),      cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_logic),    cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_functions),      cmocka_unit_test(test_messages), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_refused_syntax),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, expr_bench_make, expr_bench_free);
 }

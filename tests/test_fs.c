@@ -218,7 +218,10 @@ static void temp_folder_follows_tmpdir(void **state)
     char *made = fs_temp_folder("x", NULL);
     assert_int_equal(strncmp(made, folder, strlen(folder)), 0);
     free(made);
+    setenv("TMPDIR", "relative", 1);
+    assert_string_equal(fs_temp_root(), "/tmp");
     setenv("TMPDIR", "/absent", 1);
+    assert_string_equal(fs_temp_root(), "/tmp");
     made = fs_temp_folder("x", NULL);
     assert_int_equal(strncmp(made, "/tmp/x.", 7), 0);
     fs_remove_tree(made);

@@ -287,44 +287,28 @@ static void misses_are_shapes(void **state)
 
 /* ---- refusals ---- */
 
-static void refuses(support_model *s, const char *expected)
-{
-    strb out = STRB_INIT;
-    kw_error err = {0};
-    s->model.variants = (const variant *const *)s->variants;
-    s->model.variant_notes = s->notes;
-    s->model.devices = s->devices;
-    s->model.rows = s->rows;
-    assert_int_equal(header_write(&s->model, &out, &err), KW_BAD_INPUT);
-    if (!strstr(err.message, expected))
-        fail_msg("\"%s\" is not in \"%s\"", expected, err.message);
-    assert_null(strchr(err.message, '\n'));
-    assert_int_equal(out.length, 0);
-    strb_clear(&out);
-}
-
 static void wrong_rows(void **state)
 {
     (void)state;
     support_model s;
     make_model(&s);
     support_row(&s, 1, "R=4,C=64", 1, 1.0f);
-    refuses(&s, "row R=4,C=64 on pocl/skylake-avx512/amd-epyc/2: it is there twice");
+    support_refuses(&s, "row R=4,C=64 on pocl/skylake-avx512/amd-epyc/2: it is there twice");
     s.rows[4].dims[2] = 4096; /* a stride is no part of the key */
-    refuses(&s, "it is there twice");
+    support_refuses(&s, "it is there twice");
     s.rows[4].dims[1] = 63;
-    refuses(&s, "row R=4,C=63 on pocl/skylake-avx512/amd-epyc/2: its variant cannot run it");
+    support_refuses(&s, "row R=4,C=63 on pocl/skylake-avx512/amd-epyc/2: its variant cannot run it");
     s.rows[4].dims[1] = -1;
-    refuses(&s, "a dim is negative");
+    support_refuses(&s, "a dim is negative");
     s.rows[4].dims[1] = 68;
     s.rows[4].variant = 4;
-    refuses(&s, "its variant is not in the model");
+    support_refuses(&s, "its variant is not in the model");
     s.rows[4].variant = 1;
     s.rows[4].device = 2;
-    refuses(&s, "device 2 of 2");
+    support_refuses(&s, "device 2 of 2");
     s.rows[4].device = 1;
     s.rows[4].expected_regret = NAN;
-    refuses(&s, "expected regret");
+    support_refuses(&s, "expected regret");
     s.rows[4].expected_regret = 1.0f;
     strb text = support_text(&s);
     strb_clear(&text);
@@ -337,25 +321,25 @@ static void wrong_devices_and_variants(void **state)
     support_model s;
     make_model(&s);
     s.devices[0].key = "nvidia/h200";
-    refuses(&s, "device key \"nvidia/h200\" is not vendor/arch/name/units");
+    support_refuses(&s, "device key \"nvidia/h200\" is not vendor/arch/name/units");
     s.devices[0].key = s.devices[1].key;
-    refuses(&s, "is there twice");
+    support_refuses(&s, "is there twice");
     s.devices[0].key = "a/b/c/1";
     s.devices[0].default_variant = 4;
-    refuses(&s, "default variant 4 of 4");
+    support_refuses(&s, "default variant 4 of 4");
     s.devices[0].default_variant = 0;
     s.model.default_variant = -1;
-    refuses(&s, "default variant -1 of 4");
+    support_refuses(&s, "default variant -1 of 4");
     s.model.default_variant = 0;
     s.model.types.of[0] = DTYPE_F16;
-    refuses(&s, "other element types");
+    support_refuses(&s, "other element types");
     s.model.types.of[0] = DTYPE_F32;
     s.variants[2]->lang = LANGUAGE_CUDA;
-    refuses(&s, "is in cuda");
+    support_refuses(&s, "is in cuda");
     s.variants[2]->lang = LANGUAGE_OPENCL;
     size_t n = s.model.n_variants;
     s.model.n_variants = 0;
-    refuses(&s, "0 variants");
+    support_refuses(&s, "0 variants");
     s.model.n_variants = n;
     support_end(&s);
 }
@@ -373,50 +357,50 @@ static void wrong_trees(void **state)
     t.leaves = leaves;
     s.devices[0].tree = &t;
     t.n_leaves = 0;
-    refuses(&s, "the tree of device nvidia/sm_90/h200/132: it has no leaf");
+    support_refuses(&s, "the tree of device nvidia/sm_90/h200/132: it has no leaf");
     t.n_leaves = HEADER_TREE_LEAVES + 1;
-    refuses(&s, "more than a header takes");
+    support_refuses(&s, "more than a header takes");
     t.n_leaves = 3;
     nodes[0].feature = 6;
-    refuses(&s, "a feature that the task does not have");
+    support_refuses(&s, "a feature that the task does not have");
     nodes[0].feature = -1;
-    refuses(&s, "a feature that the task does not have");
+    support_refuses(&s, "a feature that the task does not have");
     nodes[0].feature = 0;
     nodes[0].next[1] = 0; /* itself */
-    refuses(&s, "do not make up a tree");
+    support_refuses(&s, "do not make up a tree");
     nodes[0].next[1] = 2;
-    refuses(&s, "do not make up a tree");
+    support_refuses(&s, "do not make up a tree");
     nodes[0].next[1] = ~2; /* twice */
-    refuses(&s, "do not make up a tree");
+    support_refuses(&s, "do not make up a tree");
     nodes[0].next[1] = ~3;
-    refuses(&s, "do not make up a tree");
+    support_refuses(&s, "do not make up a tree");
     nodes[0].next[1] = 1;
     t.n_leaves = 2;
-    refuses(&s, "do not make up a tree");
+    support_refuses(&s, "do not make up a tree");
     t.n_leaves = 3;
     leaves[1].variants[0] = 4;
-    refuses(&s, "a variant that is not in the model");
+    support_refuses(&s, "a variant that is not in the model");
     leaves[1].variants[0] = 3;
-    refuses(&s, "a variant that is made for one shape");
+    support_refuses(&s, "a variant that is made for one shape");
     leaves[1].variants[0] = 0;
     leaves[1].expected_regret[0] = NAN;
-    refuses(&s, "not a number of at least 0");
+    support_refuses(&s, "not a number of at least 0");
     leaves[1].expected_regret[0] = 1;
     uint16_t cells[6] = {0, 1, 2, 0, 1, 2};
     header_grid g = {.shift = 8, .n = {2, 3}, .leaf = cells};
     t.grid = &g;
-    refuses(&s, "it has nodes and a grid");
+    support_refuses(&s, "it has nodes and a grid");
     t.n_nodes = 0;
     cells[5] = 3;
-    refuses(&s, "a cell names a leaf that it does not have");
+    support_refuses(&s, "a cell names a leaf that it does not have");
     cells[5] = 2;
     g.shift = 3;
-    refuses(&s, "wider or narrower than a header takes");
+    support_refuses(&s, "wider or narrower than a header takes");
     g.shift = 8;
     g.n[1] = HEADER_GRID_CELLS;
-    refuses(&s, "it has no cell, or more than a header takes");
+    support_refuses(&s, "it has no cell, or more than a header takes");
     g.n[1] = 0;
-    refuses(&s, "it has no cell, or more than a header takes");
+    support_refuses(&s, "it has no cell, or more than a header takes");
     support_end(&s);
 }
 
@@ -426,9 +410,9 @@ static void wrong_names(void **state)
     support_model s;
     make_model(&s);
     s.model.prefix = "9_";
-    refuses(&s, "prefix \"9_\" makes no C name");
+    support_refuses(&s, "prefix \"9_\" makes no C name");
     s.model.prefix = "kw-";
-    refuses(&s, "makes no C name");
+    support_refuses(&s, "makes no C name");
     support_end(&s);
     /* kw_launch is a type of the shared part; with another prefix the task is welcome. */
     support_begin(&s,
@@ -442,7 +426,7 @@ static void wrong_names(void **state)
                              "\"groups\": [\"N\"]}]} */\n"
                              "__kernel void zero(int N, __global float *y)\n{\n    y[get_global_id(0)] = 0;\n}\n"),
         "", NULL, NULL);
-    refuses(&s, "names that begin with \"kw_launch_\" belong to the shared part");
+    support_refuses(&s, "names that begin with \"kw_launch_\" belong to the shared part");
     s.model.prefix = "my_";
     strb text = support_text(&s);
     strb_clear(&text);
@@ -473,7 +457,7 @@ static void temporaries_that_cannot_be_known(void **state)
         if (template_parse(text.data, text.length, "t.cl", s.task, &t, &err) == KW_OK) {
             template_free(t);
             (void)support_variant(&s, support_template(&s, text.data), "", NULL, NULL);
-            refuses(&s, expected[i]);
+            support_refuses(&s, expected[i]);
         } else {
             assert_non_null(strstr(err.message, "t.cl")); /* the template reader has refused it already */
         }

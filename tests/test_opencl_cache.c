@@ -1,10 +1,11 @@
 /* The cache of compiled programs: entries that are whole come back, all others are as good as none; a bound that holds;
- * several processes at once; and programs that come out of it behave like those that were compiled. */
+ * several processes at once. */
 #include "base/cache.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "device/opencl.h"
 #include "device/opencl_cache.h"
+#include "tests/support_folder.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -27,27 +28,9 @@
 #define KEY "0123456789abcdef0123456789abcdef"
 #define OTHER "fedcba9876543210fedcba9876543210"
 
-static char *folder; /* of the test at hand */
-
-static int make_folder(void **state)
-{
-    kw_error err;
-    (void)state;
-    folder = fs_temp_folder("kwcache", &err);
-    return folder ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    fs_remove_tree(folder);
-    free(folder);
-    return 0;
-}
-
 static opencl_cache *open_cache(uint64_t bytes)
 {
-    opencl_cache *c = opencl_cache_open(folder, bytes);
+    opencl_cache *c = opencl_cache_open(test_folder, bytes);
     assert_non_null(c);
     return c;
 }
@@ -88,7 +71,7 @@ static size_t files(const char *suffix)
     char **names;
     size_t n;
     kw_error err;
-    assert_int_equal(fs_list(folder, suffix, &names, &n, &err), KW_OK);
+    assert_int_equal(fs_list(test_folder, suffix, &names, &n, &err), KW_OK);
     for (size_t i = 0; i < n; i++)
         free(names[i]);
     free(names);
@@ -99,12 +82,12 @@ static char *path_of(const char *key)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.kwp", key);
-    return fs_join(folder, name);
+    return fs_join(test_folder, name);
 }
 
 static void set_age(const char *name, time_t seconds)
 {
-    char *path = fs_join(folder, name);
+    char *path = fs_join(test_folder, name);
     struct timespec t[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
     assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
     free(path);
@@ -240,7 +223,7 @@ static void test_leftovers(void **state)
     kw_error err;
     static const char *const names[] = {"new.123.0", "new.124.0", "mine.txt"};
     for (size_t i = 0; i < 3; i++) {
-        char *path = fs_join(folder, names[i]);
+        char *path = fs_join(test_folder, names[i]);
         assert_int_equal(fs_write(path, "x", 1, &err), KW_OK);
         free(path);
         if (i != 1)
@@ -257,7 +240,7 @@ static void test_lock(void **state)
 {
     (void)state;
     opencl_cache *c = open_cache(10000);
-    char *path = fs_join(folder, ".lock"), key[33];
+    char *path = fs_join(test_folder, ".lock"), key[33];
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     for (unsigned i = 0; i < 20; i++) {
@@ -275,7 +258,7 @@ static void test_lock(void **state)
 /* Four processes write, read and make room in one folder: what any of them gets is whole. */
 static void hammer(unsigned seed)
 {
-    opencl_cache *c = opencl_cache_open(folder, 60000);
+    opencl_cache *c = opencl_cache_open(test_folder, 60000);
     char key[33];
     for (unsigned i = 0; c && i < 400; i++) {
         unsigned which = (i * 7 + seed * 3) % 20;
@@ -326,7 +309,7 @@ static void test_full_disk(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        opencl_cache *c = opencl_cache_open(folder, 1 << 20);
+        opencl_cache *c = opencl_cache_open(test_folder, 1 << 20);
         struct rlimit limit = {2000, 2000};
         signal(SIGXFSZ, SIG_IGN);
         store(c, OTHER, 1000, 'o');
@@ -382,7 +365,7 @@ static void restore_variables(void)
 
 static void expect_folder(const char *below)
 {
-    char *found = cache_folder(), *wanted = fs_join(folder, below);
+    char *found = cache_folder(), *wanted = fs_join(test_folder, below);
     assert_non_null(found);
     assert_string_equal(found, wanted);
     assert_true(fs_is_folder(found));
@@ -394,11 +377,12 @@ static void test_folders(void **state)
 {
     (void)state;
     forget_variables();
-    char *home = fs_join(folder, "home"), *xdg = fs_join(folder, "xdg"), *own = fs_join(folder, "own/deep"),
-         *file = fs_join(folder, "file"), *in_file = fs_join(file, "below"), name[64];
+    char *home = fs_join(test_folder, "home"), *xdg = fs_join(test_folder, "xdg"),
+         *own = fs_join(test_folder, "own/deep"), *file = fs_join(test_folder, "file"),
+         *in_file = fs_join(file, "below"), name[64];
     kw_error err;
     fs_write(file, "x", 1, &err);
-    setenv("TMPDIR", folder, 1);
+    setenv("TMPDIR", test_folder, 1);
     snprintf(name, sizeof name, "kernwright-%lu", (unsigned long)geteuid());
     expect_folder(name);
     setenv("HOME", home, 1);
@@ -435,156 +419,8 @@ static void test_folders(void **state)
     free(cuda);
 }
 
-/* ---- programs ---- */
-
-static const char program[] = "kernel void add(global float *y, float a, local float *t, int n)\n"
-                              "{\n"
-                              "    int i = get_global_id(0);\n"
-                              "    t[get_local_id(0)] = y[i];\n"
-                              "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-                              "    if (i < n)\n"
-                              "        y[i] = t[get_local_id(0)] + a;\n"
-                              "}\n"
-                              "kernel __attribute__((reqd_work_group_size(8, 1, 1))) void fixed(global float *y)\n"
-                              "{\n"
-                              "    y[get_global_id(0)] = 2;\n"
-                              "}\n";
-
-static device *open_device_with_cache(void)
-{
-    device_info *list;
-    size_t n, index;
-    device *d = NULL;
-    kw_error err = {0};
-    setenv("KERNWRIGHT_CACHE", folder, 1);
-    setenv("KERNWRIGHT_BINARY_CACHE", "on", 0);
-    device_list(&list, &n, NULL, &err);
-    if (n > 0 && device_choose(list, n, NULL, &index, &err) == KW_OK && strncmp(list[index].spec, "opencl:", 7) == 0)
-        assert_int_equal(device_open(list[index].spec, &d, &err), KW_OK);
-    free(list);
-    return d;
-}
-
-/* Builds, checks arguments as compiled, runs, and frees; says whether it came out of the cache. */
-static bool build_and_run(device *d, const char *source, const char *options, int64_t *registers)
-{
-    static const char *const names[] = {"add", "fixed"};
-    device_program *p;
-    device_build_info info;
-    kw_error err = {0};
-    if (device_build(d, source, options, names, 2, &p, &info, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    device_buffer *b = device_alloc(d, 64, &err);
-    float y[16] = {0}, a = 1.5f;
-    int32_t n = 16;
-    assert_int_equal(device_write(d, b, 0, y, sizeof y, &err), KW_OK);
-    device_arg args[4] = {{.kind = DEVICE_ARG_BUFFER, .buffer = b},
-                          {.kind = DEVICE_ARG_BYTES, .n = 4, .type = DTYPE_F32},
-                          {.kind = DEVICE_ARG_LOCAL, .n = 16},
-                          {.kind = DEVICE_ARG_BYTES, .n = 4, .type = DTYPE_I32}};
-    memcpy(args[1].bytes, &a, sizeof a);
-    memcpy(args[3].bytes, &n, sizeof n);
-    device_launch l = {.kernel = "add", .rank = 1, .local = {4}, .groups = {4}, .args = args, .n_args = 4};
-    assert_int_equal(device_check_args(d, p, &l, &err), KW_OK);
-    if (device_run(d, p, &l, 1, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(device_read(d, b, 0, y, sizeof y, &err), KW_OK);
-    for (size_t i = 0; i < 16; i++)
-        assert_true(y[i] == 1.5f);
-    args[1].type = DTYPE_I32; /* declared types are known as before */
-    assert_int_equal(device_check_args(d, p, &l, &err), KW_BAD_INPUT);
-    args[1].type = DTYPE_F32;
-    args[2].kind = DEVICE_ARG_BYTES;
-    assert_int_equal(device_check_args(d, p, &l, &err), KW_BAD_INPUT);
-    device_launch fixed = {.kernel = "fixed", .rank = 1, .local = {4}, .groups = {4}, .args = args, .n_args = 1};
-    assert_int_not_equal(device_run(d, p, &fixed, 1, &err), KW_OK); /* and so is the group it asks for */
-    device_free(d, b);
-    bool cached = info.from_cache;
-    if (registers)
-        *registers = info.registers;
-    device_build_info_clear(&info);
-    device_program_free(d, p);
-    return cached;
-}
-
-static char *only_entry(void)
-{
-    char **names, *path = NULL, *programs = fs_join(folder, "programs");
-    size_t n;
-    kw_error err;
-    assert_int_equal(fs_list(programs, ".kwp", &names, &n, &err), KW_OK);
-    assert_int_equal(n, 1);
-    path = fs_join(programs, names[0]);
-    free(names[0]);
-    free(names);
-    free(programs);
-    return path;
-}
-
-static void test_programs(void **state)
-{
-    (void)state;
-    char *before = getenv("KERNWRIGHT_CACHE") ? mem_strdup(getenv("KERNWRIGHT_CACHE")) : NULL;
-    int64_t registers, again;
-    device *d = open_device_with_cache();
-    if (!d) {
-        print_message("skipped: no OpenCL device\n");
-        skip();
-    }
-    assert_false(build_and_run(d, program, "", &registers));
-    char *path = only_entry();
-    assert_true(build_and_run(d, program, "", &again));
-    assert_int_equal(again, registers);
-    device_close(d);
-    d = open_device_with_cache();
-    assert_true(build_and_run(d, program, "", NULL));
-    /* Whatever makes another binary makes another entry. */
-    strb other = STRB_INIT;
-    strb_printf(&other, "%s ", program);
-    assert_false(build_and_run(d, strb_text(&other), "", NULL));
-    assert_false(build_and_run(d, program, "-DX=1", NULL));
-    strb_clear(&other);
-    snprintf(d->info.driver, sizeof d->info.driver, "another");
-    assert_false(build_and_run(d, program, "", NULL));
-    device_close(d);
-    d = open_device_with_cache();
-    /* Damaged on the disk, or whole and refused by the driver: compiled again and replaced. */
-    strb text = STRB_INIT;
-    kw_error err;
-    assert_int_equal(fs_read(path, 0, &text, &err), KW_OK);
-    text.data[text.length / 2] ^= 1;
-    assert_int_equal(fs_write(path, text.data, text.length, &err), KW_OK);
-    assert_false(build_and_run(d, program, "", NULL));
-    assert_true(build_and_run(d, program, "", NULL));
-    char key[33], *programs = fs_join(folder, "programs");
-    snprintf(key, sizeof key, "%.32s", fs_base_name(path));
-    opencl_cache *c = opencl_cache_open(programs, 1 << 20);
-    opencl_cache_entry e = entry_of("{\"registers\":1,\"spill_bytes\":2,\"kernels\":{}}", "", 100, 'B');
-    opencl_cache_store(c, key, &e);
-    assert_false(build_and_run(d, program, "", NULL));
-    assert_true(build_and_run(d, program, "", NULL));
-    opencl_cache_entry_clear(&e);
-    opencl_cache_close(c);
-    device_close(d);
-    /* Off. */
-    setenv("KERNWRIGHT_BINARY_CACHE", "off", 1);
-    d = open_device_with_cache();
-    assert_false(build_and_run(d, program, "", NULL));
-    device_close(d);
-    unsetenv("KERNWRIGHT_BINARY_CACHE");
-    if (before)
-        setenv("KERNWRIGHT_CACHE", before, 1);
-    else
-        unsetenv("KERNWRIGHT_CACHE");
-    strb_clear(&text);
-    free(programs);
-    free(path);
-    free(before);
-}
-
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_comes_back),
         IN_FOLDER(test_damage),
@@ -595,7 +431,6 @@ int main(void)
         IN_FOLDER(test_several_processes),
         IN_FOLDER(test_full_disk),
         IN_FOLDER(test_folders),
-        IN_FOLDER(test_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

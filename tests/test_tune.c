@@ -1,149 +1,20 @@
 /* The search of one shape, end to end on the scripted device. */
-#include "tests/support_tune.h"
-#include "tuner/tune.h"
+#include "tests/support_tuning.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define MAX_TEMPLATES 3
 #define MAX_ROWS 64
-
-/* One evaluator serves all tests but those that end it. */
-typedef struct setting {
-    evaluator *e;
-    store *s;
-    task *t;
-    template *p[MAX_TEMPLATES];
-    const template *borrowed[MAX_TEMPLATES];
-    task_shape shape;
-    tune_options o;
-    size_t searched, retimed, general, reused; /* seen by on_progress */
-    size_t signal_after;                       /* raises SIGINT with that many searched; 0: never */
-    tune_result r;
-    kw_error err;
-} setting;
-
-static void on_progress(const tune_progress *p, void *cookie)
-{
-    setting *s = cookie;
-    if (p->reused)
-        s->reused++;
-    else if (strcmp(p->purpose, "search") == 0)
-        s->searched++;
-    else if (strcmp(p->purpose, "retime") == 0)
-        s->retimed++;
-    else if (strcmp(p->purpose, "general") == 0)
-        s->general++;
-    if (s->signal_after && s->searched == s->signal_after)
-        kill(getpid(), SIGINT);
-}
-
-static void open_evaluator(setting *s)
-{
-    const evaluator_options o = {.device = "fake:0", .compile_workers = 1, .compile_ms = 60000, .run_ms = 60000};
-    if (evaluator_open(&o, &s->e, &s->err) != KW_OK)
-        fail_msg("%s", s->err.message);
-}
-
-static void set_templates(setting *s, const template_text *texts, size_t n)
-{
-    for (size_t i = 0; i < s->o.n_templates; i++)
-        template_free(s->p[i]);
-    for (size_t i = 0; i < n; i++)
-        s->borrowed[i] = s->p[i] = template_of_text(s->t, &texts[i]);
-    s->o.n_templates = n;
-}
-
-static int begin(void **state)
-{
-    setting *s = mem_calloc(1, sizeof *s);
-    s->t = saxpy_task();
-    s->shape = shape_of(s->t, "N=1000");
-    s->o.types = default_types(s->t);
-    s->o.templates = s->borrowed;
-    s->o.strategy = strategy_find("exhaustive", NULL);
-    s->o.budget.configurations = 1000;
-    s->o.on_progress = on_progress;
-    s->o.cookie = s;
-    open_evaluator(s);
-    if (store_open(":memory:", false, &s->s, &s->err) != KW_OK)
-        fail_msg("%s", s->err.message);
-    *state = s;
-    return 0;
-}
-
-static int end(void **state)
-{
-    setting *s = *state;
-    evaluator_close(s->e);
-    store_close(s->s);
-    set_templates(s, NULL, 0);
-    tune_result_clear(&s->r);
-    task_free(s->t);
-    free(s);
-    return 0;
-}
-
-static kw_code tune(setting *s)
-{
-    s->searched = s->retimed = s->general = s->reused = 0;
-    tune_result_clear(&s->r);
-    kw_error_clear(&s->err);
-    return tune_shape(s->e, s->s, s->t, &s->o, &s->shape, &s->r, &s->err);
-}
-
-static void tune_ok(setting *s)
-{
-    if (tune(s) != KW_OK)
-        fail_msg("%s", s->err.message);
-    assert_true(s->r.found);
-}
-
-/* The same again: the same winner, and nothing is measured. */
-static void tune_again(setting *s)
-{
-    char hash[HASH_HEX_SIZE];
-    uint64_t known = s->r.measured + s->r.reused;
-    memcpy(hash, s->r.source_hash, sizeof hash);
-    tune_ok(s);
-    assert_string_equal(s->r.source_hash, hash);
-    assert_int_equal(s->r.measured, 0);
-    assert_int_equal(s->r.reused, known);
-    assert_int_equal(s->searched + s->retimed + s->general, 0);
-}
-
-static bool count(const measurement *m, void *cookie)
-{
-    (void)m;
-    ++*(size_t *)cookie;
-    return true;
-}
-
-static size_t rows_of(setting *s, const store_query *q)
-{
-    size_t n = 0;
-    if (store_each(s->s, q, count, &n, &s->err) != KW_OK)
-        fail_msg("%s", s->err.message);
-    return n;
-}
-
-#define expect_text(text, part) \
-    do { \
-        if (!strstr((text), (part))) \
-            fail_msg("\"%s\" is not in: %s", (part), (text)); \
-    } while (0)
 
 /* ---- budgets ---- */
 
@@ -183,9 +54,9 @@ static const template_text times = {.name = "times",
 
 static void the_best_is_found(void **state)
 {
-    setting *s = *state;
-    set_templates(s, &times, 1);
-    tune_ok(s);
+    tuning *s = *state;
+    tuning_templates(s, &times, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->r.space_size, 24);
     assert_int_equal(s->r.measured, 24);
     assert_int_equal(s->searched, 24);
@@ -198,17 +69,17 @@ static void the_best_is_found(void **state)
     assert_string_equal(s->r.template_name, "times");
     assert_string_equal(s->r.config, "{\"A\":1,\"B\":10}");
     assert_int_equal(s->r.verified, VERIFIED_GENERAL);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 static void without_a_store(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     store *kept = s->s;
-    set_templates(s, &times, 1);
+    tuning_templates(s, &times, 1);
     s->s = NULL;
-    tune_ok(s);
-    tune_ok(s);
+    tuning_run_ok(s);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 24);
     s->s = kept;
 }
@@ -216,73 +87,73 @@ static void without_a_store(void **state)
 /* A budget counts what is stored; a larger one goes on from there. */
 static void budget_of_configurations(void **state)
 {
-    setting *s = *state;
-    set_templates(s, &times, 1);
+    tuning *s = *state;
+    tuning_templates(s, &times, 1);
     s->o.strategy = strategy_find("local", NULL);
     s->o.budget.configurations = 7;
-    tune_ok(s);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 7);
-    tune_again(s);
+    tuning_run_again(s);
     s->o.budget.configurations = 10;
-    tune_ok(s);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 3);
     assert_int_equal(s->r.reused, 7);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* The seconds of a search are kept, so that they are not spent twice. */
 static void budget_of_seconds(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text many = {
         .name = "many", .params = "\"A\": {\"values\": \"range(1000000)\"}", .directives = "time_ns=${1000 + A}"};
-    set_templates(s, &many, 1);
+    tuning_templates(s, &many, 1);
     s->o.budget = (tune_budget){.seconds = 1.5};
-    tune_ok(s);
+    tuning_run_ok(s);
     assert_true(s->r.measured > 0);
-    tune_again(s);
+    tuning_run_again(s);
     s->o.budget.seconds = 1e-6;
     s->shape = shape_of(s->t, "N=77");
-    assert_int_equal(tune(s), KW_FAILED);
+    assert_int_equal(tuning_run(s), KW_FAILED);
     expect_text(s->err.message, "budget is too small");
 }
 
 /* Parameters that do not show make nothing new. */
 static void repetitions(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "hidden",
                                 .params = "\"A\": {\"values\": [1, 2, 3]}, \"HIDDEN\": {\"values\": \"range(500)\"}",
                                 .directives = "time_ns=${1000 * A}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 3);
-    tune_again(s);
+    tuning_run_again(s);
     s->o.strategy = strategy_find("random", NULL);
     s->o.budget.configurations = 3;
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* A template that expands to something else now is measured anew. */
 static void edited_template(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     template_text text = times;
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     text.directives = "time_ns=${1000 * A * B} registers=${A} spill_bytes=9";
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 24);
     assert_int_equal(s->r.reused, 0);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* ---- several templates ---- */
 
 static void templates_share(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text texts[] = {
         {.name = "slow",
          .params = "\"A\": {\"values\": \"range(100)\"}",
@@ -292,54 +163,54 @@ static void templates_share(void **state)
          .params = "\"A\": {\"values\": \"range(100)\", \"default\": 50}",
          .directives = "time_ns=${7000 + 10 * A}"},
         {.name = "never", .params = "\"A\": {\"values\": [1]}", .constraints = "\"A > 1\"", .directives = "time_ns=1"}};
-    set_templates(s, texts, 3);
+    tuning_templates(s, texts, 3);
     s->o.budget.configurations = 60;
-    tune_ok(s);
+    tuning_run_ok(s);
     assert_string_equal(s->r.template_name, "quick");
     assert_true(s->r.naive_ns == 100000);
     assert_true(s->r.first_ns == 7500);
     assert_int_equal(s->r.space_size, 200);
-    size_t slow = rows_of(s, &(store_query){.template_name = "slow"});
+    size_t slow = tuning_rows(s, &(store_query){.template_name = "slow"});
     assert_true(slow >= 3 && slow <= 12);
     /* The default layer has one that takes every shape, the fallback as well. */
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* ---- ties ---- */
 
 static void equal_ones(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "equal",
                                 .params = "\"A\": {\"values\": [1, 2, 3, 4, 5, 6, 7, 8]}",
                                 .directives = "time_ns=5000 registers=${A}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     /* The lowest hash wins, after the first six contenders were timed four times. */
     for (uint32_t i = 0; i < 8; i++) {
         variant *v;
         assert_int_equal(variant_expand(s->p[0], &s->o.types, &i, &s->shape, &v, &s->err), KW_OK);
         assert_true(strcmp(s->r.source_hash, v->hash) <= 0);
-        size_t n = rows_of(s, &(store_query){.source_hash = v->hash});
+        size_t n = tuning_rows(s, &(store_query){.source_hash = v->hash});
         assert_true(n == 4 || n == 1);
         variant_free(v);
     }
     assert_int_equal(s->retimed, 18);
-    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 26);
-    tune_again(s);
+    assert_int_equal(tuning_rows(s, &(store_query){.only_ok = true}), 26);
+    tuning_run_again(s);
 }
 
 /* Who is behind with its whole interval after two rows is not timed a third time. */
 static void close_ones(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {
         .name = "close", .params = "\"A\": {\"values\": [0, 1, 2, 3]}", .directives = "time_ns=${5000 + 100 * A}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_string_equal(s->r.config, "{\"A\":0}");
     assert_int_equal(s->retimed, 3 + 1 + 1); /* the fourth is 6% behind */
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* ---- methods ---- */
@@ -365,12 +236,12 @@ static bool collect(const measurement *m, void *cookie)
 /* Whatever is fast enough to win was timed in batches in the end, the first ones a second time. */
 static void one_method(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "border",
                                 .params = "\"US\": {\"values\": [200, 50, 45, 100, 41, 55], \"default\": 50}",
                                 .directives = "time_ns=${1000 * US}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_true(s->r.tuned_ns == 41000);
     assert_int_equal(s->r.measured, 6);
     methods all = {.n = 0};
@@ -382,24 +253,24 @@ static void one_method(void **state)
             found = all.batch[k] && strcmp(all.hash[i], all.hash[k]) == 0;
         assert_true(found);
     }
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* ---- failures ---- */
 
 static void all_fail(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {
         .name = "bad",
         .params = "\"D\": {\"values\": [\"result=wrong\", \"result=nan\", \"build=error\", \"result=constant\"]}",
         .directives = "${D}"};
-    set_templates(s, &text, 1);
-    assert_int_equal(tune(s), KW_FAILED);
+    tuning_templates(s, &text, 1);
+    assert_int_equal(tuning_run(s), KW_FAILED);
     expect_text(s->err.message, "all of 4 configurations failed, 3 of them as wrong, such as: N=");
     assert_false(s->r.found);
     assert_int_equal(s->r.failed, 4);
-    assert_int_equal(tune(s), KW_FAILED);
+    assert_int_equal(tuning_run(s), KW_FAILED);
     assert_int_equal(s->r.measured, 0);
     assert_int_equal(s->r.reused, 4);
     expect_text(s->err.message, "3 of them as wrong");
@@ -407,33 +278,33 @@ static void all_fail(void **state)
 
 static void some_fail(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "mixed",
                                 .params = "\"D\": {\"values\": [\"result=wrong\", \"run=crash\", \"time_ns=9000\","
                                           " \"build=crash\", \"result=oob\", \"modify=input\", \"time_ns=8000\"]}",
                                 .directives = "${D}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->r.failed, 5);
     assert_true(s->r.tuned_ns == 8000);
     assert_true(evaluator_restarts(s->e) >= 2);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* Texts that cannot be made, and configurations that //@require refuses, are outcomes like others. */
 static void not_expandable(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "loops",
                                 .params = "\"A\": {\"values\": [1, 2, 3, 4]}",
                                 .directives = "time_ns=${1000 * A}\n//@require A != 2 \"two is bad\"\n"
                                               "//@if A == 3\n//@for I in 0..10**9\n// x\n//@end\n//@end"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->r.measured, 4);
     assert_int_equal(s->r.failed, 2);
     assert_true(s->r.tuned_ns == 1000);
-    tune_again(s);
+    tuning_run_again(s);
     assert_int_equal(s->r.failed, 2);
 }
 
@@ -441,36 +312,36 @@ static void not_expandable(void **state)
  * next one wins. */
 static void wrong_on_edges(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text text = {.name = "edges",
                                 .params = "\"D\": {\"values\": [\"time_ns=1000000\", \"time_ns=2000000\"]}",
                                 .directives =
                                     "${D} after=60 run=${'launch_error' if D == 'time_ns=1000000' else 'ok'}"};
-    set_templates(s, &text, 1);
-    tune_ok(s);
+    tuning_templates(s, &text, 1);
+    tuning_run_ok(s);
     assert_int_equal(s->general, 1);
     assert_true(s->r.tuned_ns == 2000000);
     assert_int_equal(s->r.verified, VERIFIED_GENERAL);
     assert_int_equal(s->r.failed, 1);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* A variant with constants is never general, and its few edge shapes are tried once. */
 static void constants(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     const template_text texts[] = {
         {.name = "fixed",
          .params = "\"FIX\": {\"values\": [true]}",
          .directives = "time_ns=1000",
          .more = "\"specialize\": {\"N\": \"FIX\"},"},
         {.name = "free", .params = "\"A\": {\"values\": [1]}", .directives = "time_ns=3000"}};
-    set_templates(s, texts, 2);
+    tuning_templates(s, texts, 2);
     s->shape = shape_of(s->t, "N=257"); /* an edge shape */
-    tune_ok(s);
+    tuning_run_ok(s);
     assert_string_equal(s->r.template_name, "fixed");
     assert_int_equal(s->r.verified, VERIFIED_EXACT);
-    tune_again(s);
+    tuning_run_again(s);
     assert_int_equal(s->r.verified, VERIFIED_EXACT);
 }
 
@@ -479,40 +350,40 @@ static void constants(void **state)
 /* Everything measured is there; another run goes on and comes to the same end as one that was never disturbed. */
 static void interrupted(void **state)
 {
-    setting *s = *state;
-    set_templates(s, &times, 1);
+    tuning *s = *state;
+    tuning_templates(s, &times, 1);
     s->signal_after = 5;
-    assert_int_equal(tune(s), KW_INTERRUPTED);
+    assert_int_equal(tuning_run(s), KW_INTERRUPTED);
     s->signal_after = 0;
-    size_t kept = rows_of(s, &(store_query){.task = "saxpy"});
+    size_t kept = tuning_rows(s, &(store_query){.task = "saxpy"});
     assert_true(kept >= 5 && kept < 24);
     assert_int_equal(kept, s->r.measured);
     evaluator_close(s->e);
-    open_evaluator(s);
-    tune_ok(s);
+    tuning_open_evaluator(s);
+    tuning_run_ok(s);
     assert_int_equal(s->r.reused, kept);
     assert_int_equal(s->r.measured, 24 - kept);
     assert_true(s->r.tuned_ns == 10000);
-    tune_again(s);
+    tuning_run_again(s);
 }
 
 /* ---- one configuration ---- */
 
 static void one_configuration(void **state)
 {
-    setting *s = *state;
+    tuning *s = *state;
     template_text text = times;
     text.constraints = "\"A < 4\", {\"expr\": \"B // (A - 3) < 100\", \"why\": \"no reason\"}";
     text.requires_ = "\"N % 2 == 0\"";
     text.directives = "time_ns=${1000 * A * B}\n//@require A != 1 \"one is bad\"";
-    set_templates(s, &text, 1);
+    tuning_templates(s, &text, 1);
     job_record r;
     uint32_t config[2] = {1, 0};
     assert_int_equal(tune_one(s->e, s->s, s->t, &s->o, s->p[0], config, &s->shape, &r, &s->err), KW_OK);
     assert_int_equal(r.outcome, OUTCOME_OK);
     assert_true(r.samples_ns[0] == 20000);
     job_record_clear(&r);
-    assert_int_equal(rows_of(s, &(store_query){.only_ok = true}), 1);
+    assert_int_equal(tuning_rows(s, &(store_query){.only_ok = true}), 1);
 
     const struct {
         uint32_t a;
@@ -529,7 +400,7 @@ static void one_configuration(void **state)
     config[0] = 0;
     assert_int_not_equal(tune_one(s->e, s->s, s->t, &s->o, s->p[0], config, &s->shape, &r, &s->err), KW_OK);
     expect_text(s->err.message, "one is bad");
-    assert_int_equal(rows_of(s, &(store_query){.task = "saxpy"}), 1);
+    assert_int_equal(tuning_rows(s, &(store_query){.task = "saxpy"}), 1);
 }
 
 int main(int argc, char **argv)
@@ -539,18 +410,17 @@ int main(int argc, char **argv)
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     alarm(300); /* whoever waits for ever has failed */
-#define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define with_evaluator(f) cmocka_unit_test_setup_teardown(f, tuning_begin, tuning_end)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budgets),         with_evaluator(the_best_is_found),
         with_evaluator(without_a_store),   with_evaluator(budget_of_configurations),
         with_evaluator(budget_of_seconds), with_evaluator(repetitions),
         with_evaluator(edited_template),   with_evaluator(templates_share),
         with_evaluator(equal_ones),        with_evaluator(close_ones),
-        with_evaluator(one_method),
-        with_evaluator(all_fail),          with_evaluator(some_fail),
-        with_evaluator(not_expandable),    with_evaluator(wrong_on_edges),
-        with_evaluator(constants),         with_evaluator(interrupted),
-        with_evaluator(one_configuration),
+        with_evaluator(one_method),        with_evaluator(all_fail),
+        with_evaluator(some_fail),         with_evaluator(not_expandable),
+        with_evaluator(wrong_on_edges),    with_evaluator(constants),
+        with_evaluator(interrupted),       with_evaluator(one_configuration),
     };
     return cmocka_run_group_tests_name("tune", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Turns text files into C: for each FILE an array of string literals below 4,000 characters (C99 promises 4,095) that
-# ends with NULL, named PREFIX_BASENAME with '_' for other characters. Put together they are the file, byte for byte.
+# ends with NULL, named PREFIX_BASENAME with '_' for other characters. Put together they are the file, byte for byte,
+# with the text of FILE.inc in place of each line #include "FILE.inc".
 # Usage: tools/embed.sh PREFIX FILE...
 set -eu
 
@@ -13,7 +14,19 @@ for file in "$@"; do
     name=$(basename "$file")
     name=${prefix}_$(printf %s "${name%.*}" | tr -c 'A-Za-z0-9\n' '_')
     printf 'extern const char *const %s[];\nconst char *const %s[] = {\n' "$name" "$name"
-    LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/?/\\?/g' -e "s/$tab/\\\\t/g" "$file" | LC_ALL=C awk '
+    text=$(LC_ALL=C awk '
+        !/^#include "[^"]*\.inc"$/ { print; next }
+        {
+            gsub(/"/, "", $2)
+            while ((found = (getline line < $2)) > 0)
+                print line
+            if (found < 0) {
+                print FILENAME ":" FNR ": cannot read " $2 | "cat >&2"
+                exit 1
+            }
+            close($2)
+        }' "$file")
+    printf '%s\n' "$text" | LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/?/\\?/g' -e "s/$tab/\\\\t/g" | LC_ALL=C awk '
         used > 0 && used + length($0) > 3900 { print "    ,"; used = 0 }
         { used += length($0) + 1; printf "    \"%s\\n\"\n", $0 }
         END { print "    ,\n    0};" }'

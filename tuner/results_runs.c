@@ -1,5 +1,6 @@
 #include "tuner/results_runs.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/strb.h"
 
@@ -17,23 +18,17 @@ struct run_writer {
     int failure; /* errno of the first one */
 };
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
-}
-
 static kw_code failed(const char *what, int reason, kw_error *err)
 {
     return kw_error_set(err, KW_ENVIRONMENT, "cannot %s a temporary file in %s: %s: name a larger place with $TMPDIR",
-                        what, temporary_folder(), strerror(reason));
+                        what, fs_temp_root(), strerror(reason));
 }
 
 kw_code run_writer_open(run_writer **out, kw_error *err)
 {
     strb path = STRB_INIT;
     *out = NULL;
-    strb_printf(&path, "%s/kernwright-sort-XXXXXX", temporary_folder());
+    strb_printf(&path, "%s/kernwright-sort-XXXXXX", fs_temp_root());
     int fd = mkostemp(path.data, O_CLOEXEC);
     int reason = errno;
     if (fd >= 0)

@@ -326,9 +326,7 @@ static bool is_abandoned(const char *path, bool was_locked)
 
 void sandbox_sweep(void)
 {
-    const char *root = getenv("TMPDIR");
-    if (!root || root[0] != '/' || !fs_is_folder(root))
-        root = "/tmp";
+    const char *root = fs_temp_root();
     DIR *folder = opendir(root);
     if (!folder)
         return;
