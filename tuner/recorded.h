@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 typedef struct recorded {
-    /* Of the file without folder and endings; with what tells its spaces apart if it has several. Files of one name in a
-     * list have the name of their folder before it. */
+    /* Of the file without folder and endings; with what tells its spaces apart if it has several. Files of one name in
+     * a list have the name of their folder before it. */
     char *name;
-    char *plain;        /* the same without the folder */
-    char *file;         /* as it was named */
-    const char *format; /* "Kernel Tuner cache", "T4 results", "KTT output", "CLBlast tuner output", "results" */
+    char *plain;           /* the same without the folder */
+    char *file;            /* as it was named */
+    const char *format;    /* "Kernel Tuner cache", "T4 results", "KTT output", "CLBlast tuner output", "results" */
     char *device, *kernel; /* as recorded; "" where they are not */
     space_param *params;   /* their values in the order of the file, or ascending where the file does not list them */
     size_t n_params;
