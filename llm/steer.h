@@ -14,8 +14,8 @@
 /* The rules by which is chosen change; a run goes on, and is repeated, by those that it began with. 1: until journals
  * said which. */
 #define STEER_RULES 4
-/* 3: as 2; what differs in comments and white space only was tried before (evolve_take.c). 4: as 3; a repair that nobody
- * wrote leaves the attempt what its candidate was. */
+/* 3: as 2; what differs in comments and white space only was tried before (evolve_take.c). 4: as 3; a repair that
+ * nobody wrote leaves the attempt what its candidate was. */
 
 typedef struct steer_options {
     bool archive;  /* false: the parent is always the best so far (greedy) */
