@@ -35,10 +35,7 @@ static void report(const check_cli *c, const char *file, const char *state, cons
             json_set_string(j, "count", "18446744073709551615"); /* where counting stops */
         json_set_number(j, "cartesian", raw);
     }
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

@@ -3,6 +3,7 @@
 #define KERNWRIGHT_CLI_CLI_H
 
 #include "base/error.h"
+#include "base/json.h"
 #include "codegen/task.h"
 #include "codegen/template.h"
 #include "tuner/evaluator.h"
@@ -39,6 +40,10 @@ int cli_worker(int argc, char **argv);
 
 /* Prints "kernwright COMMAND: message" on standard error and returns the exit code of err. */
 int cli_fail(const char *command, const kw_error *err);
+
+/* On standard output: one line, or indented. */
+void cli_print_json(const json *j);
+void cli_print_json_pretty(const json *j);
 
 /* What --strategy can name, for --help. */
 void cli_print_strategies(void);

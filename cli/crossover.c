@@ -51,10 +51,7 @@ static void print_json(const crossover *x)
             json_set_number(j, "slowdown_geomean", regret_geomean(&cell->slowdown));
             json_set_number(j, "slowdown_worst", cell->slowdown.worst);
         }
-        strb line = STRB_INIT;
-        json_print(j, &line);
-        puts(strb_text(&line));
-        strb_clear(&line);
+        cli_print_json(j);
         json_free(j);
     }
 }

@@ -13,10 +13,7 @@ static void print_json(const message *hello)
     json *list = json_new_array();
     for (size_t i = 0; i < hello->n_devices; i++)
         json_append(list, device_info_to_json(&hello->devices[i]));
-    strb text = STRB_INIT;
-    json_print_pretty(list, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
+    cli_print_json_pretty(list);
     json_free(list);
 }
 

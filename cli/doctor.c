@@ -163,12 +163,8 @@ int cli_doctor(int argc, char **argv)
         check_compiler(&d);
         check_oclgrind(&d);
         check_store(&d, store_file);
-        if (d.json) {
-            strb text = STRB_INIT;
-            json_print_pretty(d.list, &text);
-            puts(strb_text(&text));
-            strb_clear(&text);
-        }
+        if (d.json)
+            cli_print_json_pretty(d.list);
     }
     json_free(d.list);
     return d.n_failed ? KW_ENVIRONMENT : KW_OK;

@@ -1,6 +1,7 @@
 /* results show --importance: which parameters decide the time. */
 #include "cli/importance.h"
 
+#include "cli/cli.h"
 #include "cli/table.h"
 
 #include "base/json.h"
@@ -60,10 +61,7 @@ static void print_json(const importance_report *r)
     }
     json_set(j, "parameters", params);
     json_set(j, "pairs", pairs);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

@@ -1,6 +1,7 @@
 /* results show --archive: the best of every kind. results show --behaviour: kinds by source and by program. */
 #include "cli/kinds.h"
 
+#include "cli/cli.h"
 #include "cli/table.h"
 
 #include "base/json.h"
@@ -48,15 +49,12 @@ static void print_group_text(const stored_kernel *k, const archive *a)
 static void print_group_json(const stored_kernel *k, const archive *a)
 {
     json *j = json_new_object();
-    strb text = STRB_INIT;
     json_set_string(j, "task", k[0].task);
     json_set_string(j, "types", k[0].types);
     json_set_string(j, "device", k[0].device);
     json_set_string(j, "mode", k[0].mode);
     json_set(j, "archive", archive_to_json(a));
-    json_print(j, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
+    cli_print_json(j);
     json_free(j);
 }
 
@@ -90,7 +88,6 @@ static void explain(const stored_kernel *k, strb *out)
 static void print_kernel_json(const stored_kernel *k, bool agree, const char *why)
 {
     json *j = json_new_object(), *source = json_new_array(), *program = json_new_array();
-    strb text = STRB_INIT;
     for (int d = 0; d < BEHAVIOUR_DIMS; d++) {
         json_append(source, json_new_int(k->source.level[d]));
         json_append(program, json_new_int(k->program.level[d]));
@@ -105,9 +102,7 @@ static void print_kernel_json(const stored_kernel *k, bool agree, const char *wh
     if (*why)
         json_set_string(j, "why", why);
     json_set(j, "artefact", artefact_to_json(&k->made));
-    json_print(j, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
+    cli_print_json(j);
     json_free(j);
 }
 

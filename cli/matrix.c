@@ -46,10 +46,7 @@ static void print_json(const matrix_result *r)
     json_set_int(j, "stopped_early", (int64_t)r->stopped_early);
     json_set_number(j, "seconds", r->seconds);
     json_set_bool(j, "complete", r->complete);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

@@ -28,10 +28,7 @@ static void print_json(const device_info *d, const probe_fact *p)
     json_set(o, "figures", probe_figures_to_json(&p->figures));
     if (p->notes[0])
         json_set_string(o, "notes", p->notes);
-    strb line = STRB_INIT;
-    json_print(o, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(o);
     json_free(o);
 }
 

@@ -79,10 +79,7 @@ static void show_json(const measurement *m)
     json_set_string(j, "source_hash", m->source_hash);
     json_set_string(j, "driver", m->driver);
     json_set_string(j, "date", m->date);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

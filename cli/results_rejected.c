@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "cli/cli.h"
 #include "cli/table.h"
 #include "tuner/results_groups.h"
 #include "tuner/results_trust.h"
@@ -30,10 +31,7 @@ static void print_json(const rejection *r)
     if (r->ns > 0)
         json_set_number(j, "others_ns", r->ns);
     json_set_string(j, "date", m->date);
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

@@ -117,10 +117,7 @@ static void clear(source *x)
 
 static void print_line(json *j)
 {
-    strb line = STRB_INIT;
-    json_print(j, &line);
-    puts(strb_text(&line));
-    strb_clear(&line);
+    cli_print_json(j);
     json_free(j);
 }
 

@@ -69,14 +69,10 @@ int cli_tasks(int argc, char **argv)
         free(names[i]);
     }
     free(names);
-    if (as_json) {
-        strb text = STRB_INIT;
-        json_print_pretty(list, &text);
-        puts(strb_text(&text));
-        strb_clear(&text);
-    } else {
+    if (as_json)
+        cli_print_json_pretty(list);
+    else
         table_print(tab, stdout);
-    }
     table_free(tab);
     json_free(list);
     return code;

@@ -90,14 +90,10 @@ int cli_templates(int argc, char **argv)
         }
         free(names);
     }
-    if (as_json) {
-        strb text = STRB_INIT;
-        json_print_pretty(list, &text);
-        puts(strb_text(&text));
-        strb_clear(&text);
-    } else {
+    if (as_json)
+        cli_print_json_pretty(list);
+    else
         table_print(tab, stdout);
-    }
     table_free(tab);
     json_free(list);
     return code == KW_OK ? KW_OK : cli_fail("templates", &err);

@@ -70,10 +70,7 @@ static void print_json(const job_setup *setup, const uint32_t *config, const tas
     json_set_int(j, "registers", r->registers);
     json_set_int(j, "spill_bytes", r->spill_bytes);
     json_set_number(j, "worst_error", r->worst_error);
-    strb text = STRB_INIT;
-    json_print(j, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
+    cli_print_json(j);
     json_free(j);
 }
 

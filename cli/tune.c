@@ -319,6 +319,21 @@ static kw_code budgets_of(const tune_cli *c, tune_budget *one, tune_budget *tota
     return code == KW_OK && c->total_budget ? tune_budget_parse(c->total_budget, total, err) : code;
 }
 
+/* What of the options does not fail; `templates` has room for those of the setup. */
+static void take_setup(tune_cli *c, const job_setup *setup, const template **templates, tune_options *o)
+{
+    for (size_t i = 0; i < setup->n_templates; i++)
+        templates[i] = setup->templates[i];
+    o->types = setup->types;
+    o->templates = templates;
+    o->n_templates = setup->n_templates;
+    o->fallback = setup->fallback;
+    o->seed = (uint64_t)c->seed;
+    o->cold = !c->warm;
+    o->on_progress = on_progress;
+    o->cookie = c;
+}
+
 static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
 {
     job_setup setup;
@@ -341,17 +356,8 @@ static kw_code run(const tune_cli *c, const char *task_name, kw_error *err)
     }
     tune_cli with_task = *c;
     with_task.task = setup.task;
-    o.types = setup.types;
     const template **templates = mem_alloc(setup.n_templates * sizeof *templates);
-    for (size_t i = 0; i < setup.n_templates; i++)
-        templates[i] = setup.templates[i];
-    o.templates = templates;
-    o.n_templates = setup.n_templates;
-    o.fallback = setup.fallback;
-    o.seed = (uint64_t)c->seed;
-    o.cold = !c->warm;
-    o.on_progress = on_progress;
-    o.cookie = &with_task;
+    take_setup(&with_task, &setup, templates, &o);
     o.trace = c->trace ? trace_new() : NULL;
     if (o.trace)
         code = trace_write(o.trace, c->trace, err); /* a path that cannot be written is seen before hours of work */

@@ -30,6 +30,16 @@ static bool count(const measurement *m, void *cookie)
     return true;
 }
 
+/* How many rows of the store the query of these finds. */
+static size_t stored(store *s, const rows *r)
+{
+    kw_error err = {0};
+    size_t n = 0;
+    const store_query q = rows_query(r);
+    assert_int_equal(store_each(s, &q, count, &n, &err), KW_OK);
+    return n;
+}
+
 static void row_of_a_record(void **state)
 {
     (void)state;
@@ -92,15 +102,10 @@ static void row_of_a_record(void **state)
     assert_int_equal(store_open(":memory:", false, &s, &err), KW_OK);
     assert_int_equal(store_add(s, &m, &err), KW_OK);
     assert_int_equal(store_add(s, &failed, &err), KW_OK);
-    size_t n = 0;
-    store_query q = rows_query(&r);
-    assert_int_equal(store_each(s, &q, count, &n, &err), KW_OK);
-    assert_int_equal(n, 2);
+    assert_int_equal(stored(s, &r), 2);
     rows_clear(&r);
     rows_init(&r, e, t, &types, &shape, false);
-    q = rows_query(&r);
-    assert_int_equal(store_each(s, &q, count, &n, &err), KW_OK);
-    assert_int_equal(n, 2);
+    assert_int_equal(stored(s, &r), 0);
     rows_clear(&r);
     store_close(s);
     task_free(t);
