@@ -132,7 +132,7 @@ stage_of() { # DIRECTIVES that crash: the stage they do so in
 
 # How many runs come before timing depends on how much is verified.
 first_timed=
-for n in 4 8 16 24 32 48 64 96; do
+for n in 4 8 12 16 18 20 22 24 28 32 48 64 96; do
     if [ "$(stage_of "run=crash after=$n")" = time ]; then
         first_timed=$n
         break

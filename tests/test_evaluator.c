@@ -24,7 +24,7 @@ static void measures(void **state)
     assert_ptr_equal(setting_next(s), a);
     assert_int_equal(a->record.outcome, OUTCOME_OK);
     assert_int_equal(a->record.stage, STAGE_DONE);
-    assert_int_equal(a->record.cases_passed, 7);
+    assert_int_equal(a->record.cases_passed, 8);
     assert_true(a->record.n_samples >= 3);
     assert_true(a->record.samples_ns[0] == 4000.0);
     candidate *g = setting_add(s, 3, CANDIDATE_GENERAL, "N=1000");
