@@ -95,7 +95,7 @@ static void the_format(void **state)
         "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH
         "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
         "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/"
-        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":1,"
+        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":2,"
         "\"source_hash\":\"" HASH_A
         "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
         "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,"
