@@ -1,5 +1,5 @@
-/* For tests of templates and variants: the task gemm of tests/golden, and what becomes of a template of it. Failures end
- * the test where nothing else is said. */
+/* For tests of templates and variants: the task gemm of tests/golden, and what becomes of a template of it. Failures
+ * end the test, unless a code is returned. */
 #ifndef KERNWRIGHT_TESTS_SUPPORT_GEMM_H
 #define KERNWRIGHT_TESTS_SUPPORT_GEMM_H
 
