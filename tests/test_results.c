@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define TIMED TEXT_OF(TIMING_VERSION)
 #define HEADER "{\"kernwright\":\"results\",\"schema\":1}\n"
 
 /* ---- helpers ---- */
@@ -95,8 +98,7 @@ static void the_format(void **state)
         "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH
         "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
         "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/"
-        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":2,"
-        "\"source_hash\":\"" HASH_A
+        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":" TIMED ",\"source_hash\":\"" HASH_A
         "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
         "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,"
         "\"hi_ns\":102,"
