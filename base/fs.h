@@ -43,8 +43,8 @@ char *fs_data_folder(const char *what);
  * changes. */
 const char *fs_temp_root(void);
 
-/* A fresh private folder in fs_temp_root; NULL and KW_ENVIRONMENT if it cannot be made. Caller frees the name and removes
- * the folder with fs_remove_tree. */
+/* A fresh private folder in fs_temp_root; NULL and KW_ENVIRONMENT if it cannot be made. Caller frees the name and
+ * removes the folder with fs_remove_tree. */
 char *fs_temp_folder(const char *prefix, kw_error *err);
 void fs_remove_tree(const char *path);
 

@@ -1,4 +1,4 @@
-/* What bench/retune.c and bench/retune_spaces.c share: recorded times of shapes on devices, and which of them teach which. */
+/* What bench/retune.c and bench/retune_spaces.c share: recorded times of shapes on devices, and who teaches whom. */
 #ifndef KERNWRIGHT_BENCH_RETUNE_H
 #define KERNWRIGHT_BENCH_RETUNE_H
 

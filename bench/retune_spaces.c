@@ -1,4 +1,4 @@
-/* What was recorded: files of one kernel on several devices become sites with one numbering of values, and transfers. */
+/* What was recorded: files of one kernel on several devices become sites, with values numbered alike, and transfers. */
 #include "bench/retune.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* The dispatch model: who wins which shape, who serves the rest, and that nothing but the rows decides. */
+/* The dispatch model: who wins which shape, and who serves the rest. */
 #include "tests/support_world.h"
 
 #include "base/clock.h"

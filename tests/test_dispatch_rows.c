@@ -1,4 +1,4 @@
-/* The dispatch model: which rows count, what is said of those that are missing, and that nothing but the rows decides. */
+/* The dispatch model: which rows count, what is said of those that are missing, and that the rows alone decide. */
 #include "tests/support_world.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* openai: and anthropic: below the replies: connections, limits, several at once, tokens and money, and the key. No time
- * decides: where a limit must fire it is short and the server silent for ever; where it must not, it is far. */
+/* openai: and anthropic: below the replies: connections, limits, several at once, tokens and money, and the key. No
+ * time decides: where a limit must fire it is short and the server silent for ever; where it must not, it is far. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,5 +1,6 @@
 /* Results text: export, import, merge. */
 #include "tests/store_fixture.h"
+#include "tests/support_store.h"
 
 #include "base/clock.h"
 #include "tuner/results_merge.h"
@@ -7,9 +8,10 @@
 
 #include <math.h>
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define TIMED TEXT_OF(TIMING_VERSION)
 #define HEADER "{\"kernwright\":\"results\",\"schema\":1}\n"
-#define SHAPE_1 "{\"M\":3,\"N\":4}"
-#define SHAPE_2 "{\"M\":1024,\"N\":1024}"
 
 /* ---- helpers ---- */
 
@@ -80,56 +82,6 @@ static void assert_round_trip(store *s, void **state, bool all, bool samples)
     free(second);
 }
 
-/* Two shapes with three variants each, some measured twice, one failed, variants stored; on two hosts. */
-static store *sample_store(void)
-{
-    store *s = memory_store();
-    task *t = fixture_task();
-    template *naive = fixture_template(t, "scale_naive", true), *rows = fixture_template(t, "scale_rows", false);
-    kw_error err = {0};
-    static const char *const shapes[] = {SHAPE_1, SHAPE_2};
-    double samples[] = {100.125, 101.0 / 3, 99.9, 120};
-    for (int v = 0; v < 4; v++) {
-        variant *x = fixture_variant(v == 0 ? naive : rows, 1 << v, 0);
-        assert_code(store_add_variant(s, x, &err), KW_OK, err);
-        for (int shape = 0; shape < 2; shape++) {
-            for (int repeat = 0; repeat <= v % 2; repeat++) {
-                for (size_t i = 0; i < 4; i++)
-                    samples[i] = 1000.0 / (1 + (v + shape) % 4) + 0.3 * (double)i + repeat;
-                measurement m = fixture_row(t->hash, x->hash, shapes[shape], samples, 4);
-                m.template_name = lend(x->template_name);
-                m.verified = v == 0 ? VERIFIED_GENERAL : VERIFIED_EXACT;
-                m.host = lend(shape ? "beta" : "alpha");
-                if (repeat)
-                    m.date = lend("2026-12-01T08:00:00Z");
-                if (v != 2) { /* that device was probed; the older row is the noisier one */
-                    m.limit_ns = 12.5 + shape;
-                    m.limited_by = lend(shape ? "memory" : "cache");
-                    m.noise = repeat ? 0.0125 : 0.03;
-                }
-                if (v == 3 && shape == 1) {
-                    m.outcome = OUTCOME_TIMEOUT;
-                    m.stage = STAGE_TIME;
-                    m.detail = lend("no answer within 1000 ms");
-                    m.n_samples = 0;
-                    m.samples_ns = NULL;
-                    m.method = NULL;
-                    memset(&m.time, 0, sizeof m.time);
-                    m.worst_error = INFINITY;
-                    m.registers = -1;
-                    m.verified = VERIFIED_NOT;
-                }
-                add_row(s, &m);
-            }
-        }
-        variant_free(x);
-    }
-    template_free(naive);
-    template_free(rows);
-    task_free(t);
-    return s;
-}
-
 /* ---- text of a line ---- */
 
 static void the_format(void **state)
@@ -146,8 +98,7 @@ static void the_format(void **state)
         "{\"measurement\":{\"task\":\"scale\",\"task_hash\":\"" TASK_HASH
         "\",\"types\":\"T=f32\",\"shape\":{\"M\":3,\"N\":4},"
         "\"scalars\":{\"alpha\":1},\"device_key\":\"pocl/cpu/test/"
-        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":1,"
-        "\"source_hash\":\"" HASH_A
+        "4\",\"api\":\"opencl\",\"mode\":\"cold\",\"timing_version\":" TIMED ",\"source_hash\":\"" HASH_A
         "\",\"template\":\"scale_rows\",\"config\":{\"WG\":64,\"FIX\":false},\"outcome\":\"ok\","
         "\"stage\":\"done\",\"verified\":\"exact\",\"method\":\"events\",\"n\":3,\"median_ns\":101,\"lo_ns\":100.5,"
         "\"hi_ns\":102,"
@@ -187,7 +138,7 @@ static void nothing_to_export(void **state)
 
 static void round_trips(void **state)
 {
-    store *s = sample_store();
+    store *s = store_of_samples();
     for (int all = 0; all < 2; all++)
         for (int samples = 0; samples < 2; samples++)
             assert_round_trip(s, state, all, samples);
@@ -291,7 +242,7 @@ static void free_form_is_read(void **state)
 
 static void winners(void **state)
 {
-    store *s = sample_store();
+    store *s = store_of_samples();
     char *text = export(s, "scale", false, false);
     assert_null(strstr(text, "samples_ns"));
     assert_null(strstr(text, "timeout"));
@@ -315,7 +266,7 @@ static void winners(void **state)
 /* A winners file brought back into the store it came from changes no time: pooled lines give way to samples. */
 static void winners_come_home(void **state)
 {
-    store *s = sample_store();
+    store *s = store_of_samples();
     char *first = export(s, NULL, false, false);
     import(s, state, first);
     char *second = export(s, NULL, false, false);
@@ -428,7 +379,7 @@ static void merges(void **state)
     free(twice);
 
     /* two exports: their union, in whatever order they are given */
-    store *s = sample_store();
+    store *s = store_of_samples();
     char *all = export(s, NULL, true, true), *some = export(s, NULL, false, false);
     const char *const one[] = {all, some}, *const other[] = {some, all};
     char *x = merge(state, one, 2), *y = merge(state, other, 2);

@@ -1,4 +1,4 @@
-#include "codegen/template.h"
+#include "tests/support_gemm.h"
 
 #include "codegen/expand.h"
 
@@ -22,27 +22,11 @@
 #define TEXT(rest, kernel) FRONT(TEMPS ",\n\"launches\": [" LAUNCH "]" rest) kernel
 #define SPECIALIZE ", \"specialize\": {\"M\": \"SPEC\"}"
 
-static task *gemm;
-
-static int load_task(void **state)
-{
-    (void)state;
-    kw_error err = {0};
-    return task_load("tests/golden/tasks/gemm", &gemm, &err) == KW_OK ? 0 : -1;
-}
-
-static int free_task(void **state)
-{
-    (void)state;
-    task_free(gemm);
-    return 0;
-}
-
 static template *good(const char *text)
 {
     template *p = NULL;
     kw_error err = {0};
-    if (template_parse(text, strlen(text), "dir/k.cl", gemm, &p, &err) != KW_OK)
+    if (template_parse(text, strlen(text), "dir/k.cl", gemm_task, &p, &err) != KW_OK)
         fail_msg("%s", err.message);
     return p;
 }
@@ -51,7 +35,7 @@ static void refused(const char *text, const char *part)
 {
     template *p = NULL;
     kw_error err = {0};
-    kw_code code = template_parse(text, strlen(text), "k.cl", gemm, &p, &err);
+    kw_code code = template_parse(text, strlen(text), "k.cl", gemm_task, &p, &err);
     if (code != KW_BAD_INPUT || strstr(err.message, part) == NULL)
         fail_msg("code %d, \"%s\" is not in: %s", (int)code, part, err.message);
     assert_null(strchr(err.message, '\n'));
@@ -228,7 +212,7 @@ static void checks_in(const char *lang, const char *args, const char *kernel, co
                 "/*kernwright {\"task\": \"gemm\", \"language\": \"%s\", \"params\": {\"TM\": {\"values\": [1, 2]}},\n"
                 "\"launches\": [{\"kernel\": \"k\", \"args\": [%s], \"local\": [1], \"groups\": [1]}]} */\n%s",
                 lang, args, kernel);
-    kw_code code = template_parse(text.data, text.length, "k.cl", gemm, &p, &err);
+    kw_code code = template_parse(text.data, text.length, "k.cl", gemm_task, &p, &err);
     if (part == NULL && code != KW_OK)
         fail_msg("%s: %s", kernel, err.message);
     if (part != NULL && (code == KW_OK || strstr(err.message, part) == NULL))
@@ -361,7 +345,7 @@ static void parameters_may_not_exist(void **state)
     value env[256];
     kw_error err = {0};
     task_types types;
-    assert_int_equal(task_types_parse(gemm, "", &types, &err), KW_OK);
+    assert_int_equal(task_types_parse(gemm_task, "", &types, &err), KW_OK);
     assert_true(expr_scope_size(p->scope) <= 256);
     assert_int_equal(p->n_constraints, 3);
     template_default(p, c);
@@ -451,8 +435,8 @@ static void rejects_with_the_reason(void **state)
     task_shape s;
     device_limits limits = {.max_work_group_size = 32};
     value *env = mem_calloc((size_t)expr_scope_size(p->scope), sizeof *env);
-    task_types_parse(gemm, NULL, &types, NULL);
-    assert_int_equal(task_shape_parse(gemm, "M=64,N=48,K=1", &s, NULL), KW_OK);
+    task_types_parse(gemm_task, NULL, &types, NULL);
+    assert_int_equal(task_shape_parse(gemm_task, "M=64,N=48,K=1", &s, NULL), KW_OK);
     template_default(p, c);
     template_fill(p, &types, &limits, NULL, c, env);
     assert_null(template_rejects(p, env, false, &why));
@@ -487,5 +471,5 @@ int main(void)
         cmocka_unit_test(parameters_may_not_exist), cmocka_unit_test(bears_large_front_matter),
         cmocka_unit_test(rejects_with_the_reason),
     };
-    return cmocka_run_group_tests(tests, load_task, free_task);
+    return cmocka_run_group_tests(tests, gemm_load, gemm_free);
 }

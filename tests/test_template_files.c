@@ -1,7 +1,7 @@
 /* Templates as files: kernels with a sidecar, folders, names. */
 #include "base/fs.h"
 #include "codegen/expand.h"
-#include "codegen/template.h"
+#include "tests/support_gemm.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,22 +16,7 @@
     "/*kernwright {\"task\": \"gemm\",\n\"params\": {},\n\"launches\": [{\"kernel\": \"k\", \"args\": [\"A\"], " \
     "\"local\": [1], \"groups\": [\"M\"]}]" rest "} */\n" KERNEL
 
-static task *gemm;
 static char *folder;
-
-static int load_task(void **state)
-{
-    (void)state;
-    kw_error err = {0};
-    return task_load("tests/golden/tasks/gemm", &gemm, &err) == KW_OK ? 0 : -1;
-}
-
-static int free_task(void **state)
-{
-    (void)state;
-    task_free(gemm);
-    return 0;
-}
 
 static void put(const char *name, const char *text)
 {
@@ -47,7 +32,7 @@ static kw_code load(const char *name, template **p, kw_error *err)
     char *path = fs_join(folder, name);
     memset(err, 0, sizeof *err);
     *p = NULL;
-    kw_code code = template_load(path, gemm, p, err);
+    kw_code code = template_load(path, gemm_task, p, err);
     free(path);
     return code;
 }
@@ -146,7 +131,7 @@ static void finds_templates(void **state)
     put("templates/plain.cl", "kernel void x() {}");
     assert_int_equal(chdir(folder), 0);
     setenv("KERNWRIGHT_DATA", folder, 1); /* the same folder by another name */
-    assert_int_equal(template_find(gemm, NULL, 0, &list, &n, &err), KW_OK);
+    assert_int_equal(template_find(gemm_task, NULL, 0, &list, &n, &err), KW_OK);
     assert_int_equal(n, 3);
     assert_string_equal(list[0]->name, "a");
     assert_true(list[0]->is_fallback);
@@ -156,14 +141,14 @@ static void finds_templates(void **state)
         template_free(list[i]);
     free(list);
     const char *const names[] = {"b", "templates/own.cl"};
-    assert_int_equal(template_find(gemm, names, 2, &list, &n, &err), KW_OK);
+    assert_int_equal(template_find(gemm_task, names, 2, &list, &n, &err), KW_OK);
     assert_int_equal(n, 2);
     for (size_t i = 0; i < n; i++)
         template_free(list[i]);
     free(list);
     put("templates/long.cl.kw.json", SIDE(", \"sources\": [\"own.cl\"]"));
     const char *const long_name[] = {"long"};
-    assert_int_equal(template_find(gemm, long_name, 1, &list, &n, &err), KW_OK);
+    assert_int_equal(template_find(gemm_task, long_name, 1, &list, &n, &err), KW_OK);
     assert_string_equal(list[0]->name, "long");
     template_free(list[0]);
     free(list);
@@ -172,9 +157,9 @@ static void finds_templates(void **state)
     free(path);
     assert_null(template_path_of("templates/long"));
     const char *const wrong[] = {"brokem"}, *const broken[] = {"broken"};
-    assert_int_equal(template_find(gemm, wrong, 1, &list, &n, &err), KW_BAD_INPUT);
+    assert_int_equal(template_find(gemm_task, wrong, 1, &list, &n, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "did you mean broken"));
-    assert_int_equal(template_find(gemm, broken, 1, &list, &n, &err), KW_BAD_INPUT);
+    assert_int_equal(template_find(gemm_task, broken, 1, &list, &n, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "at least one launch"));
     assert_int_equal(template_task_name("templates/other.cl", &name, &err), KW_OK);
     assert_string_equal(name, "saxpy");
@@ -196,5 +181,5 @@ int main(void)
         cmocka_unit_test(loads_sidecars),
         cmocka_unit_test(finds_templates),
     };
-    return cmocka_run_group_tests(tests, load_task, free_task);
+    return cmocka_run_group_tests(tests, gemm_load, gemm_free);
 }

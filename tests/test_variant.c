@@ -1,4 +1,4 @@
-#include "codegen/variant.h"
+#include "tests/support_gemm.h"
 
 #include "base/fs.h"
 
@@ -10,25 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static task *gemm;
-static task_types types;
-
-static int load_task(void **state)
-{
-    (void)state;
-    kw_error err = {0};
-    if (task_load("tests/golden/tasks/gemm", &gemm, &err) != KW_OK)
-        return -1;
-    return task_types_parse(gemm, NULL, &types, &err) == KW_OK ? 0 : -1;
-}
-
-static int free_task(void **state)
-{
-    (void)state;
-    task_free(gemm);
-    return 0;
-}
 
 #define FRONT \
     "/*kernwright {\"task\": \"gemm\",\n" \
@@ -56,51 +37,11 @@ static int free_task(void **state)
     "kernel void part(global float *A, global float *p, local float *t) { }\n" \
     "kernel void sum(int n, float x, float y) { }"
 
-static template *parse(const char *text)
-{
-    template *p = NULL;
-    kw_error err = {0};
-    if (template_parse(text, strlen(text), "demo.cl", gemm, &p, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    return p;
-}
-
-static kw_code expand(const template *p, const char *set, const char *dims, variant **v, kw_error *err)
-{
-    uint32_t config[32];
-    task_shape s;
-    char text[128];
-    template_default(p, config);
-    snprintf(text, sizeof text, "%s", set);
-    for (char *rest = text, *item; (item = strsep(&rest, " ")) != NULL;)
-        if (*item != '\0' && template_set(p, item, config, err) != KW_OK)
-            fail_msg("%s", err->message);
-    if (dims != NULL && task_shape_parse(gemm, dims, &s, err) != KW_OK)
-        fail_msg("%s", err->message);
-    return variant_expand(p, &types, config, dims != NULL ? &s : NULL, v, err);
-}
-
-static variant *good(const template *p, const char *set, const char *dims)
-{
-    variant *v = NULL;
-    kw_error err = {0};
-    if (expand(p, set, dims, &v, &err) != KW_OK)
-        fail_msg("%s", err.message);
-    return v;
-}
-
-static task_shape shape(const char *dims)
-{
-    task_shape s;
-    assert_int_equal(task_shape_parse(gemm, dims, &s, NULL), KW_OK);
-    return s;
-}
-
 static void writes_readable_text(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
-    variant *v = good(p, "SPEC=true MODE=*/", "M=64,N=64,K=48");
+    template *p = gemm_template(FRONT KERNEL);
+    variant *v = gemm_variant(p, "SPEC=true MODE=*/", "M=64,N=64,K=48");
     assert_string_equal(v->source,
                         "/* demo TM=16 SPLIT=1 SPEC=true MODE= /; T=f32,ACC=f32; K=48 */\n"
                         "#define K 48\n"
@@ -114,11 +55,11 @@ static void writes_readable_text(void **state)
     assert_int_equal(v->fixed_dims[2], 48);
     assert_int_equal(v->fixed_dims[0], -1);
     variant_free(v);
-    v = good(p, "", NULL);
+    v = gemm_variant(p, "", NULL);
     assert_non_null(strstr(v->source, "#define K K_arg\n"));
     variant_free(v);
     kw_error err = {0};
-    assert_int_equal(expand(p, "SPEC=true", NULL, &v, &err), KW_BAD_INPUT);
+    assert_int_equal(gemm_expand(p, "SPEC=true", NULL, &v, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "K is a constant where SPEC is true"));
     template_free(p);
 }
@@ -126,8 +67,8 @@ static void writes_readable_text(void **state)
 static void folds_expressions(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
-    variant *v = good(p, "", NULL);
+    template *p = gemm_template(FRONT KERNEL);
+    variant *v = gemm_variant(p, "", NULL);
     assert_int_equal(v->n_constraints, 1); /* TM > 4 is settled */
     assert_string_equal(v->constraints[0].text, "256 <= device.max_work_group_size");
     assert_int_equal(v->n_requires, 2); /* SPLIT == 1 or N > 3 holds; the index rule stays */
@@ -138,7 +79,7 @@ static void folds_expressions(void **state)
     assert_null(v->launches[0].when);
     assert_int_equal(v->temps[0].type, DTYPE_F32);
     template_free(p); /* the variant stands on its own */
-    task_shape s = shape("M=64,N=64,K=4"), odd = shape("M=65,N=64,K=4");
+    task_shape s = gemm_shape("M=64,N=64,K=4"), odd = gemm_shape("M=65,N=64,K=4");
     device_limits small = {.max_work_group_size = 255}, large = {.max_work_group_size = 256};
     kw_error why = {0};
     assert_true(variant_fits(v, &s, NULL, &why));
@@ -154,12 +95,12 @@ static void folds_expressions(void **state)
 static void requires_may_name_the_device(void **state)
 {
     (void)state;
-    template *p =
-        parse("/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
-              "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
-              "kernel void f(global float *A) { }");
-    variant *v = good(p, "", NULL);
-    task_shape s = shape("M=2,N=1,K=100"), one = shape("M=1,N=1,K=100");
+    template *p = gemm_template(
+        "/*kernwright {\"task\": \"gemm\", \"requires\": [\"4 * K <= device.local_mem_bytes\", \"M > 1\"],\n"
+        "\"launches\": [{\"kernel\": \"f\", \"args\": [\"A\"], \"local\": [1], \"groups\": [1]}]} */\n"
+        "kernel void f(global float *A) { }");
+    variant *v = gemm_variant(p, "", NULL);
+    task_shape s = gemm_shape("M=2,N=1,K=100"), one = gemm_shape("M=1,N=1,K=100");
     device_limits small = {.local_mem_bytes = 399}, large = {.local_mem_bytes = 400};
     kw_error why = {0};
     assert_true(variant_fits(v, &s, NULL, &why));
@@ -173,16 +114,17 @@ static void requires_may_name_the_device(void **state)
 static void hash_sees_what_runs(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL), *commented = parse(FRONT "/* more */ // words\n\n\n" KERNEL);
-    template *changed = parse(FRONT KERNEL "\nint z;");
-    variant *a = good(p, "", NULL), *b = good(commented, "MODE=*/", NULL), *c = good(changed, "", NULL);
-    variant *d = good(p, "TM=8", NULL), *e = good(p, "SPEC=true", "M=8,N=8,K=8"),
-            *f = good(p, "SPEC=true", "M=8,N=8,K=9");
+    template *p = gemm_template(FRONT KERNEL), *commented = gemm_template(FRONT "/* more */ // words\n\n\n" KERNEL);
+    template *changed = gemm_template(FRONT KERNEL "\nint z;");
+    variant *a = gemm_variant(p, "", NULL), *b = gemm_variant(commented, "MODE=*/", NULL),
+            *c = gemm_variant(changed, "", NULL);
+    variant *d = gemm_variant(p, "TM=8", NULL), *e = gemm_variant(p, "SPEC=true", "M=8,N=8,K=8"),
+            *f = gemm_variant(p, "SPEC=true", "M=8,N=8,K=9");
     assert_string_equal(a->hash, b->hash);
     assert_string_not_equal(a->hash, c->hash);
     assert_string_not_equal(a->hash, d->hash); /* the text is the same, geometry and options are not */
     assert_string_not_equal(e->hash, f->hash);
-    variant *again = good(p, "", NULL);
+    variant *again = gemm_variant(p, "", NULL);
     assert_string_equal(a->source, again->source);
     variant *all[] = {a, b, c, d, e, f, again};
     for (size_t i = 0; i < 7; i++)
@@ -195,9 +137,9 @@ static void hash_sees_what_runs(void **state)
 static void checks_fixed_dims(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
-    variant *v = good(p, "SPEC=true", "M=64,N=64,K=48");
-    task_shape same = shape("M=32,N=5,K=48"), other = shape("M=32,N=5,K=49");
+    template *p = gemm_template(FRONT KERNEL);
+    variant *v = gemm_variant(p, "SPEC=true", "M=64,N=64,K=48");
+    task_shape same = gemm_shape("M=32,N=5,K=48"), other = gemm_shape("M=32,N=5,K=49");
     kw_error why = {0};
     assert_true(variant_fits(v, &same, NULL, &why));
     assert_false(variant_fits(v, &other, NULL, &why));
@@ -210,7 +152,7 @@ static char *plan_text(const variant *v, const char *dims, const double *scalars
 {
     plan pl;
     kw_error err = {0};
-    task_shape s = shape(dims);
+    task_shape s = gemm_shape(dims);
     if (plan_make(v, &s, scalars, NULL, &pl, &err) != KW_OK)
         fail_msg("%s", err.message);
     json *j = plan_to_json(&pl);
@@ -237,8 +179,8 @@ static void plans(const variant *v, const char *dims, const double *scalars, con
 static void makes_plans(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
-    variant *v = good(p, "", NULL);
+    template *p = gemm_template(FRONT KERNEL);
+    variant *v = gemm_variant(p, "", NULL);
     const double half[] = {0.5, 1}, odd[] = {NAN, 1};
     plans(v, "M=64,N=20,K=5", NULL,
           "{\"launches\":[{\"kernel\":\"whole\",\"local\":[16,16],\"groups\":[4,2],\"args\":[{\"type\":\"i32\","
@@ -252,7 +194,7 @@ static void makes_plans(void **state)
     assert_non_null(strstr(text, "\"value\":\"nan\""));
     free(text);
     variant_free(v);
-    v = good(p, "SPLIT=2", NULL);
+    v = gemm_variant(p, "SPLIT=2", NULL);
     plans(
         v, "M=32,N=6,K=3", NULL,
         "{\"launches\":[{\"kernel\":\"part\",\"local\":[16,1],\"groups\":[2,2],\"args\":[{\"tensor\":0},{\"temp\":0},"
@@ -266,10 +208,10 @@ static void makes_plans(void **state)
 static void plan_fails(const template *p, const char *set, const char *dims, const device_limits *limits,
                        const char *part)
 {
-    variant *v = good(p, set, NULL);
+    variant *v = gemm_variant(p, set, NULL);
     plan pl;
     kw_error err = {0};
-    task_shape s = shape(dims);
+    task_shape s = gemm_shape(dims);
     assert_int_equal(plan_make(v, &s, NULL, limits, &pl, &err), KW_BAD_INPUT);
     if (strstr(err.message, part) == NULL)
         fail_msg("\"%s\" is not in: %s", part, err.message);
@@ -279,7 +221,7 @@ static void plan_fails(const template *p, const char *set, const char *dims, con
 static void refuses_bad_plans(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
+    template *p = gemm_template(FRONT KERNEL);
     device_limits group = {.max_work_group_size = 256};
     device_limits item = {.max_work_group_size = 2048, .max_work_item_size = {64, 8, 64}};
     device_limits memory = {.max_work_group_size = 2048, .local_mem_bytes = 100};
@@ -291,14 +233,14 @@ static void refuses_bad_plans(void **state)
 #define T(rest) \
     "/*kernwright {\"task\": \"gemm\", \"params\": {\"X\": {\"values\": [3, 0]}}, \"launches\": [{\"kernel\": " \
     "\"k\", " rest "}]} */ kernel void k() { }"
-    p = parse(T("\"args\": [], \"local\": [\"X\"], \"groups\": [\"N - 5\"]"));
+    p = gemm_template(T("\"args\": [], \"local\": [\"X\"], \"groups\": [\"N - 5\"]"));
     plan_fails(p, "", "M=1,N=4,K=1", NULL, "number of groups N - 5 is -1, below 0");
     plan_fails(p, "X=0", "M=1,N=6,K=1", NULL, "local size 0 has no work-items");
     template_free(p);
-    p = parse(T("\"args\": [], \"local\": [\"X\"], \"groups\": [\"N / 4\"]"));
+    p = gemm_template(T("\"args\": [], \"local\": [\"X\"], \"groups\": [\"N / 4\"]"));
     plan_fails(p, "", "M=1,N=5,K=1", NULL, "ceil_div");
     template_free(p);
-    p = parse(T("\"args\": [], \"local\": [1], \"groups\": [1], \"when\": \"1 // (N - 5) > 0\""));
+    p = gemm_template(T("\"args\": [], \"local\": [1], \"groups\": [1], \"when\": \"1 // (N - 5) > 0\""));
     plan_fails(p, "", "M=1,N=5,K=1", NULL, "when of k");
     template_free(p);
 }
@@ -308,41 +250,42 @@ static void refuses_what_cannot_be_expanded(void **state)
     (void)state;
     variant *v = NULL;
     kw_error err = {0};
-    template *p = parse(T("\"args\": [], \"local\": [1], \"groups\": [\"N // X\"]") "\n//@require X > 0 \"no zeros\"");
-    assert_int_equal(expand(p, "X=0", NULL, &v, &err), KW_FAILED);
+    template *p =
+        gemm_template(T("\"args\": [], \"local\": [1], \"groups\": [\"N // X\"]") "\n//@require X > 0 \"no zeros\"");
+    assert_int_equal(gemm_expand(p, "X=0", NULL, &v, &err), KW_FAILED);
     assert_non_null(strstr(err.message, "demo.cl:2:1: no zeros"));
     template_free(p);
-    p = parse(T("\"args\": [], \"local\": [1], \"groups\": [\"4 // X\"]"));
-    assert_int_equal(expand(p, "X=0", NULL, &v, &err), KW_BAD_INPUT);
+    p = gemm_template(T("\"args\": [], \"local\": [1], \"groups\": [\"4 // X\"]"));
+    assert_int_equal(gemm_expand(p, "X=0", NULL, &v, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "number of groups of k"));
     template_free(p);
-    p = parse(T("\"args\": [], \"local\": [1], \"groups\": [1], \"when\": \"X > 0\""));
-    assert_int_equal(expand(p, "X=0", NULL, &v, &err), KW_BAD_INPUT);
+    p = gemm_template(T("\"args\": [], \"local\": [1], \"groups\": [1], \"when\": \"X > 0\""));
+    assert_int_equal(gemm_expand(p, "X=0", NULL, &v, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "no launch remains"));
     template_free(p);
-    p = parse(
+    p = gemm_template(
         "/*kernwright {\"task\": \"gemm\", \"params\": {\"X\": {\"values\": [3, 0]}}, \"launches\": [{\"kernel\": "
         "\"k\", \"args\": [\"M\"], \"local\": [1], \"groups\": [1]}]} */\n"
         "//@if X == 3\nkernel void k(int m, int n) { }\n//@else\nkernel void k(int m) { }\n//@end\n");
-    assert_int_equal(expand(p, "X=3", NULL, &v, &err), KW_BAD_INPUT);
+    assert_int_equal(gemm_expand(p, "X=3", NULL, &v, &err), KW_BAD_INPUT);
     assert_non_null(strstr(err.message, "kernel k takes 2 arguments, but the launch passes 1"));
-    variant_free(good(p, "X=0", NULL));
+    variant_free(gemm_variant(p, "X=0", NULL));
     template_free(p);
 }
 
 static void round_trips(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
+    template *p = gemm_template(FRONT KERNEL);
     static const char *const sets[] = {"", "SPLIT=2", "SPEC=true TM=8", "SPLIT=2 MODE=*/ TM=32"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        variant *v = good(p, sets[i], "M=32,N=32,K=3"), *back = NULL;
+        variant *v = gemm_variant(p, sets[i], "M=32,N=32,K=3"), *back = NULL;
         kw_error err = {0};
         json *j = variant_to_json(v);
         strb once = STRB_INIT, twice = STRB_INIT;
         json_print(j, &once);
         json *parsed = json_parse(once.data, once.length, "x", 1, 1, &err);
-        if (variant_from_json(gemm, parsed, "x", &back, &err) != KW_OK)
+        if (variant_from_json(gemm_task, parsed, "x", &back, &err) != KW_OK)
             fail_msg("%s", err.message);
         json *again = variant_to_json(back);
         json_print(again, &twice);
@@ -369,7 +312,7 @@ static void from_json_fails(const variant *v, const char *key, json *member, con
     variant *back = NULL;
     kw_error err = {0};
     json_set(j, key, member);
-    assert_int_equal(variant_from_json(gemm, j, "line 3", &back, &err), KW_BAD_INPUT);
+    assert_int_equal(variant_from_json(gemm_task, j, "line 3", &back, &err), KW_BAD_INPUT);
     if (strstr(err.message, part) == NULL || strncmp(err.message, "line 3: ", 8) != 0)
         fail_msg("\"%s\" is not in: %s", part, err.message);
     json_free(j);
@@ -383,8 +326,8 @@ static json *json_of(const char *text)
 static void refuses_bad_json(void **state)
 {
     (void)state;
-    template *p = parse(FRONT KERNEL);
-    variant *v = good(p, "SPLIT=2", NULL);
+    template *p = gemm_template(FRONT KERNEL);
+    variant *v = gemm_variant(p, "SPLIT=2", NULL);
     from_json_fails(v, "source", json_new_string("kernel void other() {}"), "it was changed");
     from_json_fails(v, "source", json_new_null(), "source: must be a string");
     from_json_fails(v, "language", json_new_string("x"), "no kernel language");
@@ -449,9 +392,9 @@ static void expands_sidecars(void **state)
     template *p = NULL;
     assert_int_equal(fs_write(side, text, strlen(text), NULL), KW_OK);
     assert_int_equal(fs_write(cl, source, strlen(source), NULL), KW_OK);
-    if (template_load(cl, gemm, &p, &err) != KW_OK)
+    if (template_load(cl, gemm_task, &p, &err) != KW_OK)
         fail_msg("%s", err.message);
-    variant *v = good(p, "", NULL);
+    variant *v = gemm_variant(p, "", NULL);
     assert_string_equal(v->source, "/* own WG=8 F=true S=abc; T=f32,ACC=f32 */\n"
                                    "#define WG 8\n#define F 1\n#define S abc\n"
                                    "#define P 32\n#define Q 1\n#define R float4\n"
@@ -499,17 +442,17 @@ static void example_sidecar_fits(void **state)
         free(path);
     }
     template *p = NULL;
-    if (template_load(side, gemm, &p, &err) != KW_OK)
+    if (template_load(side, gemm_task, &p, &err) != KW_OK)
         fail_msg("%s", err.message);
     uint32_t config[32];
     value *env = mem_calloc((size_t)expr_scope_size(p->scope), sizeof *env);
-    task_shape s = shape("M=128,N=64,K=32");
+    task_shape s = gemm_shape("M=128,N=64,K=32");
     device_limits limits = {.max_work_group_size = 256, .local_mem_bytes = 32768};
     template_default(p, config);
-    template_fill(p, &types, &limits, &s, config, env);
+    template_fill(p, &gemm_types, &limits, &s, config, env);
     if (template_rejects(p, env, true, &err) != NULL)
         fail_msg("%s", err.message);
-    variant *v = good(p, "", NULL);
+    variant *v = gemm_variant(p, "", NULL);
     assert_non_null(strstr(v->source, "#define PRECISION 32\n#define GEMMK 0\n"));
     char *planned = plan_text(v, "M=128,N=64,K=32", NULL);
     assert_non_null(strstr(planned, "\"kernel\":\"Xgemm\",\"local\":[8,8],\"groups\":[1,2]"));
@@ -539,5 +482,5 @@ int main(void)
         cmocka_unit_test(expands_sidecars),
         cmocka_unit_test(example_sidecar_fits),
     };
-    return cmocka_run_group_tests(tests, load_task, free_task);
+    return cmocka_run_group_tests(tests, gemm_load, gemm_free);
 }

@@ -150,6 +150,9 @@ static bool add_shape(const case_source *s, const variant *v, const task_shape *
     double scalars[TASK_MAX_SCALARS];
     for (size_t i = 0; i < s->task->n_scalars; i++)
         scalars[i] = s->task->scalars[i].values[0];
+    const size_t turn = *n / 2 % (s->task->n_scalars + 1); /* the timed values, then one after the other another one */
+    if (turn > 0 && s->task->scalars[turn - 1].n_values > 1)
+        scalars[turn - 1] = s->task->scalars[turn - 1].values[1];
     const distribution d = *n % 2 || elements > MANY_ELEMENTS ? DIST_INTEGERS : DIST_NORMAL;
     if (cases_make(s, v, shape, *n, d, scalars, &cases[*n], NULL) != KW_OK)
         return false;
