@@ -431,7 +431,7 @@ kw_code choose_load(choice *c, store *s, const char *types, const char *device_k
                            .types = types,
                            .scalars = scalars,
                            .device_key = device_key,
-                           .timing_version = TIMING_VERSION};
+                           .latest_timing = TIMING_VERSION};
     kw_code code = results_groups_load(s, &q, false, &c->groups, err);
     free(scalars);
     return code;

@@ -97,7 +97,7 @@ kw_code store_use_trust(store *s, const char *path, kw_error *err);
 typedef struct store_query {
     const char *task, *task_hash, *types, *shape, *scalars, *device_key, *api, *mode, *driver;
     const char *template_name, *source_hash;
-    int timing_version; /* 0: any */
+    int timing_version, latest_timing; /* this one; up to this one. 0: any */
     bool only_ok, only_failed;
 } store_query;
 /* Rows in a fixed order: task, task_hash, types, scalars, device_key, api, mode, shape, timing_version, source_hash,

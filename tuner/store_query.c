@@ -150,6 +150,8 @@ static void add_conditions(strb *sql, const store_query *q, const char *texts[11
     }
     if (q->timing_version)
         strb_printf(sql, " AND timing_version=%d", q->timing_version);
+    if (q->latest_timing)
+        strb_printf(sql, " AND timing_version<=%d", q->latest_timing);
     if (q->only_ok)
         strb_add(sql, " AND outcome='ok'");
     if (q->only_failed)
