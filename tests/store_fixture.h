@@ -21,6 +21,11 @@
 
 #include <cmocka.h>
 
+/* A number of the program as text, within a literal. */
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define TIMED TEXT_OF(TIMING_VERSION)
+
 #define assert_code(code, expected, err) \
     do { \
         if ((code) != (expected)) \

@@ -188,7 +188,7 @@ static void cannot_start(void **state)
     expect_no_start("kill -9 $$", "signal 9");
     expect_no_start("/nonexistent/kernwright worker --stdio", "status 127; its last words: ");
     expect_no_start("echo garbage; sleep 20", "what it sent is refused (worker:1:1");
-    expect_no_start("echo '{\"type\":\"hello\",\"protocol\":1}'; sleep 20", "protocol");
+    expect_no_start("echo '{\"type\":\"hello\",\"protocol\":2}'; sleep 20", "protocol");
     expect_no_start("sleep 20", "no answer within");
 }
 

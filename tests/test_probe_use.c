@@ -21,6 +21,10 @@
             fail_msg("\"%s\" is not in: %s", (part), (text)); \
     } while (0)
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define VERSION TEXT_OF(PROBE_VERSION)
+
 static evaluator *open_evaluator(const char *spec, int compile_workers)
 {
     evaluator *e = NULL;
@@ -77,8 +81,9 @@ static void measured_once(void **state)
 static void facts_that_do_not_count(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"{\"version\":99,\"figures\":{}}", "{\"figures\":{}}", "{\"version\":1}",
-                                        "nonsense", "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":-1}}"};
+    static const char *const texts[] = {"{\"version\":99,\"figures\":{}}", "{\"figures\":{}}",
+                                        "{\"version\":" VERSION "}", "nonsense",
+                                        "{\"version\":" VERSION ",\"figures\":{\"copy_bytes_per_s\":-1}}"};
     device_info d = {.spec = "fake:1", .key = "a/b/c/4", .driver = "1.2"};
     store *s = memory_store();
     probe_fact fact;
@@ -89,9 +94,9 @@ static void facts_that_do_not_count(void **state)
         assert_int_equal(probe_find(s, &d, &fact, &found, &err), KW_OK);
         assert_false(found);
     }
-    assert_int_equal(
-        store_set_fact(s, "probe fake a/b/c/4 1.2", "{\"version\":1,\"figures\":{\"copy_bytes_per_s\":7}}", &err),
-        KW_OK);
+    assert_int_equal(store_set_fact(s, "probe fake a/b/c/4 1.2",
+                                    "{\"version\":" VERSION ",\"figures\":{\"copy_bytes_per_s\":7}}", &err),
+                     KW_OK);
     assert_int_equal(probe_find(s, &d, &fact, &found, &err), KW_OK);
     assert_true(found && fact.figures.copy == 7);
     strcpy(d.driver, "1.3");

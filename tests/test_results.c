@@ -8,9 +8,6 @@
 
 #include <math.h>
 
-#define TEXT(x) #x
-#define TEXT_OF(x) TEXT(x)
-#define TIMED TEXT_OF(TIMING_VERSION)
 #define HEADER "{\"kernwright\":\"results\",\"schema\":1}\n"
 
 /* ---- helpers ---- */

@@ -78,9 +78,9 @@ static void bad_measurements(void **state)
 {
     static const char *const cases[][3] = {
         {"\"task\":\"scale\",", "", "bad.jsonl:2: the measurement lacks \"task\""},
-        {"\"timing_version\":1,", "", "lacks \"timing_version\""},
-        {"\"timing_version\":1", "\"timing_version\":1.5", "\"timing_version\" must be an integer, 1 or more"},
-        {"\"timing_version\":1", "\"timing_version\":0", "\"timing_version\" must be an integer, 1 or more"},
+        {"\"timing_version\":" TIMED ",", "", "lacks \"timing_version\""},
+        {"\"timing_version\":" TIMED, "\"timing_version\":1.5", "\"timing_version\" must be an integer, 1 or more"},
+        {"\"timing_version\":" TIMED, "\"timing_version\":0", "\"timing_version\" must be an integer, 1 or more"},
         {"\"types\":\"T=f32\"", "\"types\":[\"f32\"]", "bad.jsonl:2: \"types\" must be a string"},
         {"\"shape\":{\"M\":3,\"N\":4}", "\"shape\":\"M=3\"", "\"shape\" must be an object"},
         {"\"outcome\":\"ok\"", "\"outcome\":\"fine\"", "\"outcome\" must be \"ok\""},

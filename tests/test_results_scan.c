@@ -227,13 +227,13 @@ static void other_forms(void **state)
 {
     (void)state;
     double values[] = {100, 101, 102};
-    measurement m = fixture_row("00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100", "{\"M\":3}",
-                                values, 3);
+    measurement m =
+        fixture_row("00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100", "{\"M\":3}", values, 3);
     m.time = stats_of(values, 3);
     strb line = STRB_INIT;
     results_row_print(&m, true, &line);
     static const char *const changes[][2] = {
-        {"\"mode\":\"cold\",\"timing_version\":1", "\"timing_version\":1,\"mode\":\"cold\""},
+        {"\"mode\":\"cold\",\"timing_version\":" TIMED, "\"timing_version\":" TIMED ",\"mode\":\"cold\""},
         {"\"mode\":\"cold\"", "\"mode\":\"cold\",\"mode\":\"cold\""},
         {"\"mode\":\"cold\"", "\"mode\": \"cold\""},
         {"\"mode\":\"cold\"", "\"mode\":\"c\\u006fld\""},

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 1
 #define JOB_MAX_CASES 96
 
 typedef enum job_mode {
