@@ -1,5 +1,5 @@
 #!/bin/sh
-# How fast configurations are compiled, verified and timed, from empty caches and an empty store: wall time, shares,
+# How fast configurations are compiled, verified and timed, from empty caches and a store that has the probe alone: wall time, shares,
 # how long the device waits, and compile throughput against one compile worker. The figures are read from traces by
 # bench/throughput.py.
 #
@@ -33,6 +33,10 @@ tune() {
     shift 2
     rm -rf "$work/cache" "$work/$name".*
     mkdir -p "$work/cache"
+    # What the device can do is measured once per device and driver, by itself.
+    begin=$(date +%s%N)
+    "$program" probe --store "$work/$name.db" >"$work/$name.probe" 2>&1 || { cat "$work/$name.probe" >&2; exit 1; }
+    echo "$name: probed in $((($(date +%s%N) - begin) / 1000000)) ms, before the time that is told"
     smi=
     if [ "$GPU" = 1 ] && command -v nvidia-smi >/dev/null; then
         nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 100 >"$work/$name.smi" 2>/dev/null &

@@ -6,8 +6,6 @@
 
 #define MOST_COMPILERS 256
 #define GPU_TIMING_WORKERS 2
-#define MORE_TIMING_WORKERS 3
-#define MANY_CORES 12 /* from which on one core fewer for compiling does not show */
 /* What a process that compiles may need: host memory, and on a GPU a context (in a quarter of its memory). */
 #define COMPILER_BYTES ((int64_t)1 << 30)
 #define CONTEXT_BYTES ((int64_t)512 << 20)
@@ -55,7 +53,7 @@ static size_t timing_workers(const device_info *d, size_t n_compilers, int wante
     if (n_compilers == 0)
         return 1;
     const bool is_gpu = !d->limits.is_cpu && !d->simulated && strncmp(d->spec, "opencl:", 7) == 0;
-    return !is_gpu ? 1 : n_compilers + 1 >= MANY_CORES ? MORE_TIMING_WORKERS : GPU_TIMING_WORKERS;
+    return is_gpu ? GPU_TIMING_WORKERS : 1;
 }
 
 evaluator_shares policy_shares(const device_info *d, const message *hello, int compile_wanted, int timing_wanted,
