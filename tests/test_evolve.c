@@ -327,12 +327,13 @@ static void same_but_for_comments(void **state)
 static void same_kernel(void **state)
 {
     setting *s = *state;
-    strb llm = STRB_INIT;
-    strb_printf(&llm,
-                "command:n=$({ cat; ls '%s'; } | cksum | cut -d' ' -f1); echo '```'; echo '/*kernwright {\"task\": "
-                "\"saxpy\", \"launches\": []} */'; echo source=same quality=1200 n=$n; echo '```'",
-                s->folder);
-    assert_int_equal(run_with(s, strb_text(&llm), 6, false), KW_OK);
+    /* A number that no other reply has: of the process that writes it. */
+    assert_int_equal(
+        run_with(s,
+                 "command:echo '```'; echo '/*kernwright {\"task\": \"saxpy\", \"launches\": []} */'; echo "
+                 "source=same quality=1200 n=$$; echo '```'",
+                 6, false),
+        KW_OK);
     assert_int_equal(s->r.right, 6);
     assert_int_equal(s->r.same_kernel, 5);
     assert_int_equal(s->r.kinds, 1);
@@ -340,7 +341,6 @@ static void same_kernel(void **state)
     assert_int_equal(s->r.n_models, 1);
     assert_int_equal(s->r.models[0].replies, 6);
     assert_int_equal(s->r.models[0].with_template, 6);
-    strb_clear(&llm);
 }
 
 /* The error goes back, and the second answer is right. */

@@ -53,13 +53,3 @@ END
     "$BUILD/tests/llm/ask" "openai:smollm2@http://localhost:$PORT/v1/" &&
         "$BUILD/tests/llm/ask" openai:smollm2@whole reported
 } || { tail -n 20 "$log" >&2; exit 1; }
-# The whole loop: what such a model writes is rubbish, which a run survives, on the scripted device.
-run=$(mktemp -d)
-KERNWRIGHT_FAKE=1 OCL_ICD_VENDORS=/nonexistent "$BUILD/kernwright" evolve saxpy \
-    --llm "openai:smollm2@http://localhost:$PORT" --device fake:0 --dims N=1000 --no-probe --budget 3 --in-flight 2 \
-    --max-prompt 3000 --max-reply 150 --record "$run/run" --store "$run/store.db" ||
-    { tail -n 20 "$log" >&2; rm -rf "$run"; exit 1; }
-KERNWRIGHT_FAKE=1 "$BUILD/kernwright" evolve saxpy --llm "replay:$run/run" --measurements recorded >/dev/null ||
-    { rm -rf "$run"; exit 1; }
-rm -rf "$run"
-say "a run with it ended well, and repeats"
