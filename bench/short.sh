@@ -12,7 +12,13 @@ program=${KERNWRIGHT:-${BUILD:-build}/kernwright} template=${TEMPLATE:-gemm_tile
 [ $# -gt 0 ] || set -- M=4,N=4,K=4 M=64,N=64,K=64 M=128,N=128,K=128 M=256,N=256,K=256 M=512,N=512,K=512
 work=$(mktemp -d)
 pids=
-trap 'for p in $pids; do kill "$p" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+finish() {
+    for pid in $pids; do
+        kill "$pid" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+trap finish EXIT
 i=0
 while [ "$i" -lt "$busy" ]; do
     (while :; do :; done) &

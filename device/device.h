@@ -184,8 +184,8 @@ kw_code device_run(device *d, device_program *p, const device_launch *launches, 
  * Events: each run on a profiling queue, ns[i] = sum over its launches of END - START of their own events, in a row
  * without waiting in between. A reading that is not positive makes ns[i] = 0, to be dropped and counted by the caller.
  * Batch: `per_batch` runs enqueued then waited for. On a GPU behind a kernel that keeps it busy meanwhile: ns[i] = from
- * the end of the first run of batch i to the end of its last one, over per_batch - 1 (device/opencl_queue.c). Elsewhere,
- * and for batches of one run: on a queue without profiling, ns[i] = host time / per_batch of batch i.
+ * the end of the first run of batch i to the end of its last one, over per_batch - 1 (device/opencl_queue.c).
+ * Elsewhere, and for batches of one run: on a queue without profiling, ns[i] = host time / per_batch of batch i.
  * Neither discards or warms up anything, neither flushes between launches: docs/devices.md has the policy. */
 typedef const device_launch *(*device_launch_set)(size_t run, void *cookie);
 kw_code device_time_events(device *d, device_program *p, device_launch_set set, void *cookie, size_t n_launches,

@@ -286,7 +286,8 @@ static kw_code no_rows(store *s, const task *t, const char *types, const char *d
         return kw_error_set(err, KW_FAILED, "%s holds nothing for %s on %s: `kernwright devices` lists the keys", path,
                             t->name, device_key);
     return kw_error_set(err, KW_FAILED,
-                        "%s holds %s only as a newer kernwright timed it: run `kernwright tune %s` with this one, or take that one",
+                        "%s holds %s only as a newer kernwright timed it: take that one, or run `kernwright tune %s` "
+                        "with this one",
                         path, t->name, t->name);
 }
 
