@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,11 +140,17 @@ bool opencl_can_queue(device *d)
 
 /* ---- one batch ---- */
 
-/* How long the plug has to be for so many launches; 0: too long. */
+/* How long the plug has to be for so many launches. */
 static double plug_ns(const opencl_plug *g, size_t n_launches)
 {
-    double ns = SLACK * g->launch_ns * (double)n_launches + SLACK_NS;
-    return ns <= LONGEST_NS ? ns : 0;
+    return SLACK * g->launch_ns * (double)n_launches + SLACK_NS;
+}
+
+/* Never longer than a plug may be, also when the host became slower in the middle of a row; and a number that the
+ * kernel's argument can hold, whatever the events said of a step. */
+static cl_uint plug_steps(const opencl_plug *g, size_t n_launches)
+{
+    return (cl_uint)fmin(fmin(plug_ns(g, n_launches), LONGEST_NS) / g->step_ns, (double)UINT32_MAX);
 }
 
 /* The host's share is learnt: at once when it grows, slowly when it shrinks; doubled when the plug ended too soon. */
@@ -172,7 +179,7 @@ static kw_code enqueue(device *d, device_program *p, device_launch_set set, void
                        size_t first, size_t n, cl_event events[3], size_t *n_events, kw_error *err)
 {
     opencl *o = opencl_of(d);
-    cl_int code = enqueue_plug(o, (cl_uint)(plug_ns(o->plug, n * n_launches) / o->plug->step_ns), &events[0]);
+    cl_int code = enqueue_plug(o, plug_steps(o->plug, n * n_launches), &events[0]);
     if (code != CL_SUCCESS)
         return opencl_fail(d, OPENCL_ENQUEUE, code, err, "the kernel that goes ahead of a batch");
     *n_events = 1;
@@ -222,5 +229,12 @@ kw_code opencl_time_queued(device *d, device_program *p, device_launch_set set, 
 
 bool opencl_fits_queue(device *d, size_t n_launches, size_t per_batch)
 {
-    return per_batch > 1 && opencl_can_queue(d) && plug_ns(opencl_of(d)->plug, n_launches * per_batch) > 0;
+    if (per_batch < 2 || !opencl_can_queue(d))
+        return false;
+    opencl_plug *g = opencl_of(d)->plug;
+    const bool fits = plug_ns(g, n_launches * per_batch) <= LONGEST_NS;
+    /* What is not tried teaches nothing: a host that was slow once is believed to be less so each time. */
+    if (!fits)
+        g->launch_ns = fmax(fmin(g->launch_ns, FIRST_LAUNCH_NS), 0.75 * g->launch_ns);
+    return fits;
 }
