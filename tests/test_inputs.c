@@ -245,6 +245,14 @@ static void test_domains(void **state)
             drop(&x);
         }
     }
+    /* One value is a domain, too. */
+    f.t->tensors[SHARE].domain_min = 1;
+    for (int d = 0; d < DIST_COUNT; d++) {
+        drawn x = fill(&f, SHARE, (distribution)d, 5);
+        for (uint64_t i = 0; i < x.l.elements; i++)
+            assert_true(x.values[i] == 1);
+        drop(&x);
+    }
     task_free(f.t);
 }
 

@@ -147,6 +147,8 @@ static double into_domain(double x, double low, double high, double step)
 {
     if (x >= low && x <= high)
         return x;
+    if (low >= high)
+        return low; /* one value */
     if (isinf(high))
         x = low + (low - x);
     else if (isinf(low))
