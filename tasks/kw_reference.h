@@ -3,7 +3,8 @@
  * A reference gives, in double precision, the value of the listed elements of one output tensor, and for each the
  * sum of the magnitudes of the terms that were added to make it (|alpha a b| ... + |beta c|): the error bound of a
  * correct kernel scales with that sum. For an element that is only copied the scale is its magnitude.
- * It is called from one thread at a time, must not keep state, and must not write anything but value[] and scale[].
+ * It must not keep state, and must not write anything but value[] and scale[]. A user's own is called from one thread
+ * only; those that come with Kernwright are asked about several cases by several threads at once.
  */
 #ifndef KW_REFERENCE_H
 #define KW_REFERENCE_H

@@ -4,43 +4,12 @@
 #ifndef KERNWRIGHT_TUNER_WORKER_CASES_H
 #define KERNWRIGHT_TUNER_WORKER_CASES_H
 
-#include "base/hash.h"
 #include "device/device.h"
-#include "tasks/kw_reference.h"
-#include "tuner/job.h"
-#include "tuner/layout.h"
-#include "tuner/verify.h"
+#include "tuner/worker_ahead.h"
+#include "tuner/worker_values.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#define SAMPLED_ELEMENTS 4096
-
-/* What one output should hold. */
-typedef struct expected {
-    bool known; /* there is a reference and the tensor is not empty */
-    verify_rule rule;
-    uint64_t *logical; /* the elements that the reference gave; NULL: all */
-    size_t n;
-    double *value, *scale;
-    double max_scale;
-    void *trusted;         /* memory of the tensor as a trusted kernel left it; NULL: none */
-    device_buffer *hidden; /* the same on a device that can compare, of no use to a kernel (device_hide); or NULL */
-} expected;
-
-typedef struct case_data {
-    struct case_data *next;
-    char key[HASH_HEX_SIZE];
-    uint64_t last_used;
-    size_t n_tensors;
-    tensor_layout layout[TASK_MAX_TENSORS];
-    device_buffer *pristine[TASK_MAX_TENSORS]; /* inputs; NULL for pure outputs and empty tensors */
-    bool overwritten[TASK_MAX_TENSORS];        /* outputs, and inouts that the reference does not read */
-    expected expected[TASK_MAX_TENSORS];
-    bool trusted_done;
-    uint64_t device_bytes, host_bytes;
-} case_data;
 
 typedef struct case_cache case_cache;
 
@@ -48,14 +17,13 @@ typedef struct case_cache case_cache;
 /* `host_bytes`: how much of the host's memory it may hold, but at least 2 GiB. */
 case_cache *case_cache_new(device *d, uint64_t host_bytes);
 void case_cache_free(case_cache *c);
+uint64_t case_cache_host_cap(const case_cache *c); /* bytes that it may hold */
 
-/* Called between pieces of long work on the host. */
-typedef void (*case_progress)(void *cookie);
-
-/* From the cache, or made: inputs on the device, expected values from `reference` (NULL: none). Valid until two further
- * calls. Errors are no candidate's fault: memory, or a task that contradicts itself. */
-kw_code case_cache_get(case_cache *cache, const job *j, const job_case *c, uint64_t seed, kw_reference_fn *reference,
-                       case_progress progress, void *cookie, case_data **out, kw_error *err);
+/* From the cache, from what `ahead` (NULL: nothing) has made of it, or made now: inputs on the device, expected values
+ * from the reference. Valid until two further calls. Errors are no candidate's fault: memory, or a task that
+ * contradicts itself. */
+kw_code case_cache_get(case_cache *cache, const case_request *q, case_ahead *ahead, case_data **out, kw_error *err);
+bool case_cache_has(case_cache *cache, const case_request *q);
 
 /* Counts what a trusted output adds, which the caller hands over in data->expected[]. */
 void case_cache_grown(case_cache *cache, case_data *data, uint64_t host_bytes, uint64_t device_bytes);

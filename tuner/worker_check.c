@@ -20,6 +20,9 @@ static const unsigned char guard_of[2] = {0xff, 0xa5};
 #define SOAK_RUNS 256
 #define SOAK_NS 100000000
 
+/* Of the host memory that the cache may hold, as much for cases that are made ahead. */
+#define AHEAD_SHARE 2
+
 /* ---- checks, also used after timing ---- */
 
 bool run_check_guards(run *r, const buffer_set *set)
@@ -245,7 +248,9 @@ bool run_case_data(run *r, const job_case *c, uint64_t seed, case_data **out)
     if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
         return run_fatal(r, &err);
     r->in_reference = reference != NULL; /* announced by `progress`, if anything has to be made at all */
-    kw_code code = case_cache_get(r->worker->cases, r->job, c, seed, reference, progress, r, out, &err);
+    const case_request q = {
+        .job = r->job, .c = c, .seed = seed, .reference = reference, .progress = progress, .cookie = r};
+    kw_code code = case_cache_get(r->worker->cases, &q, r->ahead, out, &err);
     r->in_reference = false;
     if (r->said_so)
         run_announce(r, r->stage);
@@ -353,6 +358,54 @@ static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_se
     return run_once(r, data, set, 1, c->seed);
 }
 
+/* Of the inputs that a case is run on; the first are its own. */
+#define CASE_SEEDS 3
+static size_t case_seeds(const run *r, const job_case *c, bool others, uint64_t *out)
+{
+    const uint64_t other = inputs_near_base(inputs_probe_seed(c->seed));
+    size_t n = 0;
+    out[n++] = c->seed;
+    if (others)
+        out[n++] = other;
+    if (others && r->job->mode == JOB_VERIFY)
+        out[n++] = inputs_near_seed(other);
+    return n;
+}
+
+/* The cases of a winner are made ahead, where there is a core for that: the device has little to do for each. Nothing
+ * is timed in such a job. One that is timed has few cases, and shares them with all candidates of its search. */
+bool run_begin_ahead(run *r, const bool *others)
+{
+    const size_t cores = r->worker->machine.physical_cores;
+    const size_t n_threads = cores > AHEAD_MOST_THREADS ? AHEAD_MOST_THREADS : cores > 1 ? cores - 1 : 0;
+    kw_reference_fn *reference;
+    kw_error err;
+    if (r->job->mode != JOB_VERIFY || n_threads == 0 || device_describe(r->device)->simulated)
+        return true;
+    if (reference_get(r->worker->references, r->job->task, &reference, &err) != KW_OK)
+        return run_fatal(r, &err);
+    case_request *wanted = mem_calloc(r->job->n_cases * CASE_SEEDS + 1, sizeof *wanted);
+    size_t n = 0;
+    for (size_t i = 0; i < r->job->n_cases; i++) {
+        uint64_t seeds[CASE_SEEDS];
+        const size_t n_seeds = case_seeds(r, &r->job->cases[i], others[i], seeds);
+        for (size_t k = 0; k < n_seeds; k++) {
+            wanted[n] = (case_request){.job = r->job, .c = &r->job->cases[i], .seed = seeds[k], .reference = reference};
+            n += !case_cache_has(r->worker->cases, &wanted[n]);
+        }
+    }
+    if (n > 1)
+        r->ahead = case_ahead_start(wanted, n, n_threads, case_cache_host_cap(r->worker->cases) / AHEAD_SHARE);
+    free(wanted);
+    return true;
+}
+
+void run_end_ahead(run *r)
+{
+    case_ahead_stop(r->ahead);
+    r->ahead = NULL;
+}
+
 static void add_shape(run *r, const job_case *c)
 {
     if (r->end == JOB_FATAL || !r->record->detail)
@@ -376,11 +429,10 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
         run_announce(r, r->stage);
         set = buffers_new(r->device, r->job->task, data->layout, &c->plan, NULL, &err);
         good = set ? run_both(r, data, set, c->seed) : run_device_failed(r, &err, "memory for the tensors");
-        const uint64_t other = inputs_near_base(inputs_probe_seed(c->seed));
-        if (good && others)
-            good = run_on_others(r, c, set, other);
-        if (good && others && r->job->mode == JOB_VERIFY)
-            good = run_on_others(r, c, set, inputs_near_seed(other));
+        uint64_t seeds[CASE_SEEDS];
+        const size_t n = case_seeds(r, c, others, seeds);
+        for (size_t i = 1; good && i < n; i++)
+            good = run_on_others(r, c, set, seeds[i]);
     }
     if (good && others && r->job->mode == JOB_VERIFY && r->stage == STAGE_SMOKE)
         good = run_soak(r, c, data, set);

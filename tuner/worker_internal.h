@@ -78,6 +78,7 @@ typedef struct run {
     stage stage;          /* announced last */
     bool in_reference;    /* the task's own code is at work, */
     bool said_so;         /* and that was announced */
+    case_ahead *ahead;    /* threads that make the cases to come; NULL: none */
     int64_t start_ns;     /* when the job was received */
     int64_t announced_ns;
     double turn_from_ms, turn_to_ms;           /* the last turn; since the job was received */
@@ -134,6 +135,9 @@ void worker_forget_programs(worker *w);
 void worker_forget_trusted(worker *w);
 /* `others`: once more on other inputs. */
 bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others);
+/* Begins to make the cases of a job that only verifies. others[i] is what run_verify_case is told for case i. */
+bool run_begin_ahead(run *r, const bool *others);
+void run_end_ahead(run *r);
 bool run_check_guards(run *r, const buffer_set *set);
 bool run_check_inputs(run *r, const case_data *data, const buffer_set *set);
 bool run_check_outputs(run *r, const case_data *data, const buffer_set *set, int poison, const char *where);

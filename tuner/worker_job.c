@@ -256,18 +256,22 @@ static bool verify(run *r)
     const job *j = r->job;
     run_take_turn(r, j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
     r->record->verify_start_ms = run_ms(r);
-    bool good = true;
+    bool others[JOB_MAX_CASES];
+    for (size_t i = 0; i < j->n_cases; i++) {
+        /* One small case, of winners all of them; the target is timed on other inputs as well. */
+        others[i] = (i == 0 && j->n_cases > 1) || (j->mode == JOB_VERIFY && !j->cases[i].sampled);
+        others[i] = others[i] && !device_describe(r->device)->simulated;
+    }
+    bool good = run_begin_ahead(r, others);
     for (size_t i = 0; good && i < j->n_cases; i++) {
         const double spent_ms = run_ms(r) - r->record->verify_start_ms;
         if (i > 0 && j->mode == JOB_VERIFY && j->verify_ms > 0 && spent_ms > (double)j->verify_ms)
             break;
         run_announce(r, i == 0 && j->n_cases > 1 ? STAGE_SMOKE : STAGE_VERIFY);
         bool keep = j->mode == JOB_EVALUATE && i == j->n_cases - 1;
-        /* One small case, of winners all of them; the target is timed on other inputs as well. */
-        bool others = (i == 0 && j->n_cases > 1) || (j->mode == JOB_VERIFY && !j->cases[i].sampled);
-        others = others && !device_describe(r->device)->simulated;
-        good = run_verify_case(r, &j->cases[i], keep, others);
+        good = run_verify_case(r, &j->cases[i], keep, others[i]);
     }
+    run_end_ahead(r);
     r->record->verify_ms = run_ms(r) - r->record->verify_start_ms;
     return good;
 }
