@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "tuner/environment.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -98,6 +99,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(commands[i].name, argv[1]) != 0)
             continue;
+        kw_error err;
+        if (commands[i].run != cli_worker && environment_check(&err) != KW_OK)
+            return cli_fail(argv[1], &err);
         return written(argv[1], commands[i].run(argc - 1, argv + 1));
     }
     return unknown_command(argv[1]);

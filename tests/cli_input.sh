@@ -25,6 +25,12 @@ refuses_at_once 'no such file' 2 'nowhere.cl' check nowhere.cl
 : >empty.cl
 refuses_at_once 'an empty file' 2 'empty.cl' check empty.cl
 
+# ---- variables ----
+export KERNWRIGHT_BATCH=qeue
+refuses_at_once 'a word that a variable has not' 2 'KERNWRIGHT_BATCH is "qeue", and can be "queue" or "host"' tasks
+works 'a worker goes on all the same' worker --stdio
+unset KERNWRIGHT_BATCH
+
 # ---- expressions and spaces ----
 constraints='"WGG <= 64"' && template name.cl
 refuses_at_once 'unknown parameter' 2 "name.cl:4:20: unknown name 'WGG'; did you mean 'WG'?" check name.cl
