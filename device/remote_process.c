@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,12 +36,23 @@ static int move_up(int fd)
     return moved;
 }
 
+static kw_code no_window(kw_error *err)
+{
+    struct rlimit size;
+    const bool limited = errno == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur < WINDOW_BYTES;
+    if (limited)
+        return kw_error_set(err, KW_ENVIRONMENT,
+                            "no shared memory for the process that runs kernels: it is a file of %llu KiB in memory, "
+                            "and files may have %llu KiB (`ulimit -f`): raise that limit, or `ulimit -f unlimited`",
+                            (unsigned long long)WINDOW_BYTES >> 10, (unsigned long long)size.rlim_cur >> 10);
+    return kw_error_set(err, KW_ENVIRONMENT, "no shared memory for the process that runs kernels: %s", strerror(errno));
+}
+
 static kw_code make_window(runner *r, kw_error *err)
 {
     r->window_fd = move_up(memfd_create("kernwright-window", MFD_CLOEXEC));
     if (r->window_fd < 0 || ftruncate(r->window_fd, WINDOW_BYTES) != 0)
-        return kw_error_set(err, KW_ENVIRONMENT, "no shared memory for the process that runs kernels: %s",
-                            strerror(errno));
+        return no_window(err);
     void *window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->window_fd, 0);
     if (window == MAP_FAILED)
         return kw_error_set(err, KW_ENVIRONMENT, "the shared memory cannot be mapped: %s", strerror(errno));

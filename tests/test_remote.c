@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -360,6 +362,30 @@ static void test_no_such_device(void **state)
     free(self);
 }
 
+/* The window is a file: `ulimit -f` bounds it, and is what the message names. In a process of its own, for the limit. */
+static void test_limit_of_files(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        device *d = NULL;
+        kw_error err;
+        char *self = fs_self_path();
+        const char *const argv[] = {self, "worker", "--runner", "driver", "0", NULL};
+        const struct rlimit small = {1 << 20, 1 << 20};
+        signal(SIGXFSZ, SIG_IGN);
+        const bool told = setrlimit(RLIMIT_FSIZE, &small) == 0 &&
+                          device_open_remote("fake:0", argv, NULL, 0, &d, &err) == KW_ENVIRONMENT &&
+                          strstr(err.message, "ulimit -f") && strstr(err.message, "files may have 1024 KiB");
+        _exit(told ? 0 : 1);
+    }
+    int status = -1;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -379,6 +405,7 @@ int main(int argc, char **argv)
         WITH_DEVICE(test_killed_from_outside),
         cmocka_unit_test(test_eats_memory),
         cmocka_unit_test(test_no_such_device),
+        cmocka_unit_test(test_limit_of_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
