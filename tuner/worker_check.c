@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What lies in outputs and temporaries, and around every buffer, before each of the two runs. 0xFF is a NaN in every
- * float type, so that what is read without having been written spreads. */
-static const unsigned char poison_of[2] = {0xff, 0x7b};
-static const unsigned char guard_of[2] = {0xff, 0xa5};
+static const unsigned char poison_of[2] = {FIRST_POISON, SECOND_POISON};
+static const unsigned char guard_of[2] = {FIRST_GUARD, SECOND_GUARD};
 
 /* Launches of a winner without a look at what they do. */
 #define SOAK_RUNS 256

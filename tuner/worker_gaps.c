@@ -5,7 +5,6 @@
 
 #define GAPS 8
 #define GAP_STREAM 4000
-#define POISON 0x7b
 
 bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64_t seed)
 {
@@ -21,7 +20,7 @@ bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64
         for (uint64_t k = 0; k < GAPS && k < l->elements && code == KW_OK; k++) {
             const size_t at = g->guard + counter_rng_u64(seed, GAP_STREAM + i, k) % l->elements * size;
             const size_t other = counter_rng_u64(seed, GAP_STREAM + i, GAPS + k) % l->elements * size;
-            code = k % 2 == 0 ? device_fill(r->device, g->whole, at, size, POISON, &err)
+            code = k % 2 == 0 ? device_fill(r->device, g->whole, at, size, SECOND_POISON, &err)
                               : device_copy(r->device, r->verified[i], other, g->whole, at, size, &err);
         }
     }

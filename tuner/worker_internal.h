@@ -88,6 +88,10 @@ typedef struct run {
     kw_error fatal;
 } run;
 
+/* What lies in outputs and temporaries, and around every buffer, before the first and the second run. FF is a NaN in
+ * every float type, so that what is read without having been written spreads. */
+enum { FIRST_POISON = 0xff, SECOND_POISON = 0x7b, FIRST_GUARD = 0xff, SECOND_GUARD = 0xa5 };
+
 /* worker.c */
 void worker_send(worker *w, const char *text, size_t length);
 /* Waits until the coordinator lets the job go on. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POISON 0xff
-#define GUARD 0xff
 #define GPU_CACHE ((uint64_t)64 << 20) /* when the device does not tell the size of its last-level cache */
 #define CPU_CACHE ((uint64_t)32 << 20)
 
@@ -79,10 +77,10 @@ static kw_code restore(void *cookie, kw_error *err)
 {
     bench *b = cookie;
     run_keep_alive(b->run); /* the deadline is for one row of runs */
-    kw_code code = buffers_restore(b->probe, b->probe_data, POISON, GUARD, err);
+    kw_code code = buffers_restore(b->probe, b->probe_data, FIRST_POISON, FIRST_GUARD, err);
     for (size_t i = 0; i < b->n_sets && code == KW_OK; i++)
-        code = b->is_filled ? buffers_restore_outputs(b->sets[i], b->data, POISON, err)
-                            : buffers_restore(b->sets[i], b->data, POISON, GUARD, err);
+        code = b->is_filled ? buffers_restore_outputs(b->sets[i], b->data, FIRST_POISON, err)
+                            : buffers_restore(b->sets[i], b->data, FIRST_POISON, FIRST_GUARD, err);
     b->is_filled = true;
     return code;
 }
@@ -131,7 +129,7 @@ static bool check_other_set(bench *b, size_t row_runs)
     for (size_t t = 0; t < TASK_MAX_TENSORS; t++)
         verified = verified || (r->verified[t] != NULL);
     if (!verified)
-        return run_check_all(r, b->data, b->sets[i], POISON, SCREEN_OUTPUTS, "a timed run: ");
+        return run_check_all(r, b->data, b->sets[i], FIRST_POISON, SCREEN_OUTPUTS, "a timed run: ");
     if (!run_screen(r, b->data, b->sets[i], SCREEN_SAME, &clean) || clean)
         return clean;
     return run_check_guards(r, b->sets[i]) && run_check_inputs(r, b->data, b->sets[i]) &&
@@ -141,7 +139,7 @@ static bool check_other_set(bench *b, size_t row_runs)
 static bool check_timed(bench *b, size_t row_runs)
 {
     run *r = b->run;
-    return run_check_all(r, b->probe_data, b->probe, POISON, SCREEN_OUTPUTS,
+    return run_check_all(r, b->probe_data, b->probe, FIRST_POISON, SCREEN_OUTPUTS,
                          "the last timed run, on inputs that the kernel had not met: ") &&
            check_other_set(b, row_runs);
 }

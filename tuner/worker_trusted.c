@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POISON 0xff
-#define GUARD 0xff
-
 void worker_forget_trusted(worker *w)
 {
     if (w->trusted)
@@ -112,11 +109,11 @@ bool run_trusted(run *r, const job_case *c, case_data *data)
         return run_device_failed(r, &err, "memory for the trusted kernel");
     double worst = r->record->worst_error; /* the trusted kernel's error is not the candidate's */
     bool good = true;
-    if (buffers_restore(set, data, POISON, GUARD, &err) != KW_OK)
+    if (buffers_restore(set, data, FIRST_POISON, FIRST_GUARD, &err) != KW_OK)
         good = run_device_failed(r, &err, "preparing the trusted kernel");
     if (good && device_run(r->device, r->worker->trusted, set->launches, set->n_launches, &err) != KW_OK)
         good = run_device_failed(r, &err, "running the trusted kernel");
-    if (good && !run_check_outputs(r, data, set, POISON, ""))
+    if (good && !run_check_outputs(r, data, set, FIRST_POISON, ""))
         good = trusted_differs(r);
     r->record->worst_error = worst;
     good = good && keep_trusted(r, data, set);
