@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -204,6 +205,74 @@ static void test_times(void **state)
     device_program_free(d, p);
 }
 
+/* ---- a host that stalls ---- */
+
+#define PER_BATCH 4
+#define STALL_MS 200
+#define MOST_CALLS 200
+
+typedef struct stalling {
+    device_arg args[2];
+    device_launch launch;
+    size_t calls, stalls_at;
+} stalling;
+
+/* Between two enqueued runs, as when the machine is busy with something else. */
+static const device_launch *stall_once(size_t run, void *cookie)
+{
+    stalling *s = cookie;
+    (void)run;
+    for (int ms = 0; s->calls == s->stalls_at && ms < STALL_MS; ms++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    s->calls++;
+    return &s->launch;
+}
+
+/* One stall makes enqueueing look slow, so that no kernel may keep the device busy for so long: such batches go by the
+ * host's clock, but not for good. No run is lost meanwhile. */
+static void test_host_stalls(void **state)
+{
+    (void)state;
+    device *d = opencl_test_device();
+    kw_error err = {0};
+    device_program *p = opencl_test_build(d, &opencl_test_common, NULL);
+    device_buffer *y = opencl_test_alloc(d, N * sizeof(float));
+    stalling s = {.args = {buffer_arg(y), int_arg(N)}, .stalls_at = 2};
+    double ns[3];
+    float values[N];
+    s.launch = (device_launch){"add_one", 1, {8}, {N / 8}, s.args, 2, false};
+    setenv("KERNWRIGHT_BATCH", "queue", 1);
+    test_ok(device_fill(d, y, 0, N * sizeof(float), 0, &err), &err);
+    assert_true(opencl_can_queue(d));
+    test_ok(opencl_time_queued(d, p, stall_once, &s, 1, PER_BATCH, 1, ns, &err), &err);
+    assert_int_equal(s.calls, PER_BATCH);
+    assert_true(ns[0] >= 0 && ns[0] < 1e12);
+    assert_false(opencl_fits_queue(d, 1, PER_BATCH)); /* 200 ms over 4 runs: a plug of 300 ms */
+    test_ok(opencl_time_queued(d, p, stall_once, &s, 1, PER_BATCH, 3, ns, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_true(ns[i] >= 0 && ns[i] < 1e12);
+    size_t more = s.calls;
+    s.stalls_at = s.calls;
+    test_ok(opencl_time_queued(d, p, stall_once, &s, 1, PER_BATCH, 1, ns, &err), &err);
+    more = s.calls - more;
+    assert_int_equal(more, PER_BATCH);
+    int refused = 0;
+    while (refused < MOST_CALLS && !opencl_fits_queue(d, 1, PER_BATCH)) {
+        test_ok(device_time_batch(d, p, stall_once, &s, 1, PER_BATCH, 1, ns, &err), &err);
+        refused++;
+    }
+    assert_in_range(refused, 1, MOST_CALLS - 1);
+    const size_t before = s.calls;
+    test_ok(device_time_batch(d, p, stall_once, &s, 1, PER_BATCH, 3, ns, &err), &err);
+    assert_int_equal(s.calls - before, 3 * PER_BATCH);
+    unsetenv("KERNWRIGHT_BATCH");
+    test_ok(device_read(d, y, 0, values, sizeof values, &err), &err);
+    for (int j = 0; j < N; j++)
+        assert_true(values[j] == (float)s.calls);
+    device_free(d, y);
+    device_program_free(d, p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_local_argument),
         cmocka_unit_test(test_groups_that_do_not_fit),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_host_stalls),
     };
     return cmocka_run_group_tests(tests, opencl_test_open, opencl_test_close);
 }
