@@ -23,7 +23,8 @@ if [ "$device" = fake:0 ]; then
     # Its own product, which is also the fallback: templates are looked for in the working folder first.
     mkdir -p "$work/templates"
     for name in gemm_naive product; do
-        more=$([ $name = gemm_naive ] && echo '"fallback": true,' || true)
+        more=
+        if [ $name = gemm_naive ]; then more='"fallback": true,'; fi
         cat >"$work/templates/$name.cl" <<END
 /*kernwright { "task": "gemm", "language": "opencl", $more "doc": "The scripted device's product.", "params": {"X": {"values": [1, 2]}},
   "launches": [{"kernel": "fake_gemm_$name", "args": ["M", "N", "K", "alpha", "A", "B", "beta", "C"], "local": [64], "groups": [1]}] } */

@@ -362,7 +362,7 @@ static void test_no_such_device(void **state)
     free(self);
 }
 
-/* The window is a file: `ulimit -f` bounds it, and is what the message names. In a process of its own, for the limit. */
+/* The window is a file: `ulimit -f` bounds it, and the message names it. In a process of its own, for the limit. */
 static void test_limit_of_files(void **state)
 {
     (void)state;

@@ -22,8 +22,8 @@ typedef struct case_ahead case_ahead;
  * taken is at most `most_bytes`; a case that alone needs more is left to the caller. */
 case_ahead *case_ahead_start(const case_request *requests, size_t n, size_t n_threads, uint64_t most_bytes);
 
-/* The case of this key: made by a thread, which is waited for if it has begun, or NULL where none has begun with it, nor
- * will. The caller finishes what is not there (case_expect) and frees it. `progress` is called a few times a second
+/* The case of this key: made by a thread, which is waited for if it has begun, or NULL where none has begun with it,
+ * nor will. The caller finishes what is not there (case_expect) and frees it. `progress` is called a few times a second
  * while waiting. */
 case_data *case_ahead_take(case_ahead *a, const char *key, case_progress progress, void *cookie);
 

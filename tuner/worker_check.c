@@ -18,8 +18,10 @@ static const unsigned char guard_of[2] = {FIRST_GUARD, SECOND_GUARD};
 #define SOAK_RUNS 256
 #define SOAK_NS 100000000
 
-/* Of the host memory that the cache may hold, as much for cases that are made ahead. */
+/* Of the host memory that the cache may hold, and of what this process may hold at all, as much for cases that are made
+ * ahead. */
 #define AHEAD_SHARE 2
+#define AHEAD_SHARE_OF_ALL 8
 
 /* ---- checks, also used after timing ---- */
 
@@ -370,6 +372,12 @@ static size_t case_seeds(const run *r, const job_case *c, bool others, uint64_t 
     return n;
 }
 
+static uint64_t ahead_bytes(const worker *w)
+{
+    const uint64_t most = case_cache_host_cap(w->cases) / AHEAD_SHARE, all = w->memory_limit / AHEAD_SHARE_OF_ALL;
+    return w->memory_limit > 0 && all < most ? all : most;
+}
+
 /* The cases of a winner are made ahead, where there is a core for that: the device has little to do for each. Nothing
  * is timed in such a job. One that is timed has few cases, and shares them with all candidates of its search. */
 bool run_begin_ahead(run *r, const bool *others)
@@ -393,7 +401,7 @@ bool run_begin_ahead(run *r, const bool *others)
         }
     }
     if (n > 1)
-        r->ahead = case_ahead_start(wanted, n, n_threads, case_cache_host_cap(r->worker->cases) / AHEAD_SHARE);
+        r->ahead = case_ahead_start(wanted, n, n_threads, ahead_bytes(r->worker));
     free(wanted);
     return true;
 }
