@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-int64_t clock_now_ns(void);                 /* monotonic */
-void clock_utc_text(char out[21]);          /* "2026-11-30T12:34:56Z" */
+int64_t clock_now_ns(void);        /* monotonic */
+void clock_utc_text(char out[21]); /* "2026-11-30T12:34:56Z" */
 
 #endif

@@ -21,8 +21,7 @@ typedef struct kw_error {
     char message[2048]; /* one line, no trailing newline; "" while code is KW_OK */
 } kw_error;
 
-#define KW_PRINTF(format_index, first_arg) \
-    __attribute__((format(printf, format_index, first_arg)))
+#define KW_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
 
 /* Sets code and message and returns `code`, so that a failing line is one line:
  *     return kw_error_set(err, KW_BAD_INPUT, "%s: no such file", path);

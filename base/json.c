@@ -303,8 +303,8 @@ kw_code json_check_keys(const json *object, const char *const *known, const char
         strb list = STRB_INIT;
         for (i = 0; i < n; i++)
             strb_printf(&list, "%s%s", i ? ", " : "", known[i]);
-        kw_code code = kw_error_set(err, KW_BAD_INPUT, "%s: unknown key \"%s\"; known keys: %s", where,
-                                    member->string, n ? strb_text(&list) : "none");
+        kw_code code = kw_error_set(err, KW_BAD_INPUT, "%s: unknown key \"%s\"; known keys: %s", where, member->string,
+                                    n ? strb_text(&list) : "none");
         strb_clear(&list);
         return code;
     }

@@ -37,9 +37,9 @@ const char *json_kind_name(json_kind kind);
 const json *json_get(const json *object, const char *key); /* NULL if absent or not an object */
 size_t json_count(const json *array_or_object);
 const json *json_at(const json *array_or_object, size_t i); /* walks from the first: for long ones use the two below */
-const json *json_first(const json *array_or_object);     /* NULL if empty or not a container */
-const json *json_next(const json *item);                 /* NULL after the last */
-const char *json_key(const json *member); /* of an object's member */
+const json *json_first(const json *array_or_object);        /* NULL if empty or not a container */
+const json *json_next(const json *item);                    /* NULL after the last */
+const char *json_key(const json *member);                   /* of an object's member */
 
 /* Plain reads of a value of known kind; no errors: wrong kinds give NULL, 0, false. */
 const char *json_text(const json *j);
@@ -64,7 +64,7 @@ kw_code json_check_keys(const json *object, const char *const *known, const char
 json *json_new_object(void);
 json *json_new_array(void);
 json *json_new_string(const char *text);
-json *json_new_int(int64_t value); /* a string of digits over 2^53 */
+json *json_new_int(int64_t value);   /* a string of digits over 2^53 */
 json *json_new_number(double value); /* NaN and infinities become null */
 json *json_new_bool(bool value);
 json *json_new_null(void);

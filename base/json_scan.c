@@ -27,7 +27,7 @@ typedef struct scanner {
     int depth;
     seen_key *keys; /* of all objects that are open, innermost last */
     size_t n_keys, keys_capacity;
-    strb decoded;   /* of the last string */
+    strb decoded; /* of the last string */
     size_t fault_at;
     char fault[200]; /* "" while all is well */
 } scanner;
@@ -204,8 +204,9 @@ static bool string(scanner *s)
             return true;
         }
         if (c < 0x20)
-            return fault(s, s->at, c == '\n' ? "a string must end on its line (write a line break as \\n)"
-                                             : "control character in a string: write it as an escape");
+            return fault(s, s->at,
+                         c == '\n' ? "a string must end on its line (write a line break as \\n)"
+                                   : "control character in a string: write it as an escape");
         if (c == '\\') {
             if (!escape(s))
                 return false;

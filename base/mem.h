@@ -11,11 +11,11 @@
 
 #include <stddef.h>
 
-void *mem_alloc(size_t bytes);               /* not zeroed; bytes 0 gives a unique pointer */
-void *mem_calloc(size_t n, size_t size);     /* zeroed; overflow of n * size is fatal */
+void *mem_alloc(size_t bytes);           /* not zeroed; bytes 0 gives a unique pointer */
+void *mem_calloc(size_t n, size_t size); /* zeroed; overflow of n * size is fatal */
 void *mem_realloc(void *p, size_t bytes);
-void *mem_try_alloc(size_t bytes);           /* NULL when refused */
-char *mem_strdup(const char *text);          /* caller frees with free() */
+void *mem_try_alloc(size_t bytes);  /* NULL when refused */
+char *mem_strdup(const char *text); /* caller frees with free() */
 char *mem_strndup(const char *text, size_t n);
 
 /* Doubles *capacity until it holds `needed` items of `size` bytes. Use for growing arrays:
@@ -25,9 +25,9 @@ void *mem_grow(void *items, size_t *capacity, size_t needed, size_t size);
 /* An arena: many small objects that die together (a template, an expression tree). */
 typedef struct arena arena;
 arena *arena_new(void);
-void arena_free(arena *a);                   /* NULL is fine */
-void arena_reset(arena *a);                  /* forgets all objects, keeps one block */
-void *arena_alloc(arena *a, size_t bytes);   /* zeroed, aligned for any type */
+void arena_free(arena *a);                 /* NULL is fine */
+void arena_reset(arena *a);                /* forgets all objects, keeps one block */
+void *arena_alloc(arena *a, size_t bytes); /* zeroed, aligned for any type */
 char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t n);
 char *arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));

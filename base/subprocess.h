@@ -16,21 +16,21 @@
 #include <stdint.h>
 
 typedef struct subprocess_spec {
-    const char *const *argv;  /* NULL-terminated; argv[0] is the program */
+    const char *const *argv;      /* NULL-terminated; argv[0] is the program */
     const char *const *extra_env; /* NULL-terminated "NAME=value" on top of our environment; NULL: none */
-    const char *folder;       /* working folder; NULL: ours */
-    const char *input;        /* what the child reads on standard input; NULL: nothing (/dev/null) */
+    const char *folder;           /* working folder; NULL: ours */
+    const char *input;            /* what the child reads on standard input; NULL: nothing (/dev/null) */
     size_t input_length;
-    size_t max_output_bytes;  /* kept of each of standard output and error, the rest is dropped; 0: 1 MiB */
-    int64_t timeout_ms;       /* wall clock; 0: no limit */
+    size_t max_output_bytes; /* kept of each of standard output and error, the rest is dropped; 0: 1 MiB */
+    int64_t timeout_ms;      /* wall clock; 0: no limit */
 } subprocess_spec;
 
 typedef struct subprocess_result {
-    int status;               /* exit status; -1 if a signal ended it */
-    int signal;               /* that signal; 0 if it exited */
-    bool timed_out;           /* its process group was killed at the deadline */
-    bool output_cut;          /* standard output or error was longer than max_output_bytes */
-    strb output, errors;      /* standard output and standard error */
+    int status;          /* exit status; -1 if a signal ended it */
+    int signal;          /* that signal; 0 if it exited */
+    bool timed_out;      /* its process group was killed at the deadline */
+    bool output_cut;     /* standard output or error was longer than max_output_bytes */
+    strb output, errors; /* standard output and standard error */
     int64_t wall_ns;
 } subprocess_result;
 

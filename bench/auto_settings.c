@@ -66,7 +66,8 @@ static const char *const setting_names[N_SETTINGS] = {"as shipped", "design 8", 
     }
 START(0)
 START(1)
-START(2) START(3) START(4) START(5) START(6) START(7) START(8)
+START(2)
+START(3) START(4) START(5) START(6) START(7) START(8)
 
 #define OPS(i) \
     { \

@@ -28,9 +28,13 @@ static double worst_median_ms, worst_max_ms;
 
 static int bench_template(const template *p, const task_types *types, const task_shape *shape)
 {
-    static const device_limits gpu = {.max_work_group_size = 1024, .max_work_item_size = {1024, 1024, 64},
-                                      .local_mem_bytes = 48 << 10, .max_alloc_bytes = 1ll << 34,
-                                      .global_mem_bytes = 1ll << 36, .compute_units = 132, .preferred_multiple = 32,
+    static const device_limits gpu = {.max_work_group_size = 1024,
+                                      .max_work_item_size = {1024, 1024, 64},
+                                      .local_mem_bytes = 48 << 10,
+                                      .max_alloc_bytes = 1ll << 34,
+                                      .global_mem_bytes = 1ll << 36,
+                                      .compute_units = 132,
+                                      .preferred_multiple = 32,
                                       .is_gpu = 1};
     kw_error err;
     space *s;

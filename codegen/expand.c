@@ -10,7 +10,7 @@ typedef struct run {
     strb *out;
     arena *scratch;
     int64_t iterations, elements; /* loop rounds so far; list items still allowed */
-    size_t start; /* length of `out` before */
+    size_t start;                 /* length of `out` before */
     kw_error *err;
 } run;
 

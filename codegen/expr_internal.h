@@ -15,10 +15,10 @@
 #include <limits.h>
 #include <stdarg.h>
 
-#define EXPR_MAX_LENGTH 65536     /* bytes of text */
-#define EXPR_MAX_DEPTH 200        /* levels of a tree, so that walkers may recurse */
-#define EXPR_TEXT_PER_ELEMENT 16  /* bytes of joined text that count as one list item */
-#define EXPR_MAX_TEMPS 640        /* values held at once while evaluating; depth 200 needs fewer */
+#define EXPR_MAX_LENGTH 65536    /* bytes of text */
+#define EXPR_MAX_DEPTH 200       /* levels of a tree, so that walkers may recurse */
+#define EXPR_TEXT_PER_ELEMENT 16 /* bytes of joined text that count as one list item */
+#define EXPR_MAX_TEMPS 640       /* values held at once while evaluating; depth 200 needs fewer */
 
 /* ---- text and places in it (expr_source.c) ---- */
 
@@ -129,7 +129,7 @@ double expr_op_log2(double x); /* x > 0; the same steps as in the C prelude, so 
 
 /* Between expr_ops.c and expr_list.c. */
 bool expr_because(op_context *c, const char *format, ...) KW_PRINTF(2, 3); /* notes the reason; false */
-bool expr_too_much(op_context *c); /* the elements are used up; false */
+bool expr_too_much(op_context *c);                                         /* the elements are used up; false */
 bool expr_wrong_kind(op_context *c, expr_op op, const char *needed, value a);
 bool expr_list_join(op_context *c, value a, value b, value *out);
 bool expr_list_item(op_context *c, value list, value index, value *out);

@@ -11,20 +11,20 @@
 
 typedef struct device_limits {
     int64_t max_work_group_size;
-    int64_t max_work_item_size[3];   /* device.max_local_x, _y, _z */
+    int64_t max_work_item_size[3]; /* device.max_local_x, _y, _z */
     int64_t local_mem_bytes;
     int64_t max_alloc_bytes;
     int64_t global_mem_bytes;
     int64_t compute_units;
-    int64_t preferred_multiple;      /* of the work-group size: warp or SIMD width; 1 if unknown */
-    int64_t cache_bytes;             /* last-level cache the device reports; 0 if unknown */
-    int64_t is_cpu, is_gpu;          /* 0 or 1 */
-    int64_t has_f16, has_f64;        /* 0 or 1 */
+    int64_t preferred_multiple; /* of the work-group size: warp or SIMD width; 1 if unknown */
+    int64_t cache_bytes;        /* last-level cache the device reports; 0 if unknown */
+    int64_t is_cpu, is_gpu;     /* 0 or 1 */
+    int64_t has_f16, has_f64;   /* 0 or 1 */
 } device_limits;
 
 /* Names in a fixed order: "max_work_group_size", ... ; used in messages, JSON and scopes. */
 size_t limits_count(void);
-const char *limits_name(size_t i);            /* without "device." */
+const char *limits_name(size_t i); /* without "device." */
 int64_t limits_value(const device_limits *l, size_t i);
 
 /* Adds all device.* names; returns the first slot. limits_fill puts the values at env[first..]; NULL limits leave

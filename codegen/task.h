@@ -75,9 +75,9 @@ typedef struct task {
     const char *reference; /* function name */
     const char
         *reference_source; /* text of the user's reference.c; NULL when built in (codegen/references.h), or none */
-    const expr *reduction_length;               /* NULL: 1 */
-    double error_floor;                         /* absolute; NaN when not given: see task_error_floor */
-    const expr *flops, *bytes;                  /* NULL when not given */
+    const expr *reduction_length; /* NULL: 1 */
+    double error_floor;           /* absolute; NaN when not given: see task_error_floor */
+    const expr *flops, *bytes;    /* NULL when not given */
     const char *shapes_file, *edge_shapes_file, *cpu_shapes_file; /* full paths or NULL */
     bool index_i64;
     /* Scope of the task: types, device.*, dims, scalars, in that order. Templates copy it and add parameters. */

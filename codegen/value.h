@@ -35,8 +35,8 @@ dtype dtype_from_name(const char *name); /* DTYPE_NONE if unknown */
 const char *dtype_name(dtype t);         /* "f32" */
 size_t dtype_bytes(dtype t);
 bool dtype_is_float(dtype t);
-double dtype_epsilon(dtype t);           /* unit in the last place of 1: 2^-23 for f32; 0 for integers */
-double dtype_max_exact_int(dtype t);     /* largest integer up to which all integers are exact: 2^24 for f32 */
+double dtype_epsilon(dtype t);       /* unit in the last place of 1: 2^-23 for f32; 0 for integers */
+double dtype_max_exact_int(dtype t); /* largest integer up to which all integers are exact: 2^24 for f32 */
 /* Host memory to double and back (round to nearest even; f16 by software). */
 double dtype_load(dtype t, const void *base, size_t index);
 void dtype_store(dtype t, void *base, size_t index, double x);
@@ -45,7 +45,7 @@ void dtype_store(dtype t, void *base, size_t index, double x);
 typedef enum language { LANGUAGE_OPENCL, LANGUAGE_CUDA } language;
 bool language_from_name(const char *name, language *out); /* "opencl", "cuda" */
 const char *language_name(language lang);
-const char *language_type(language lang, dtype t);        /* "float", "half" / "__half" */
+const char *language_type(language lang, dtype t); /* "float", "half" / "__half" */
 /* Appends the vector type of n elements ("float4"; n = 1: the scalar type) or the text of a literal of that type
  * ("1.0f", "(half)1.0f"; negative ones in parentheses). KW_BAD_INPUT if the language has no such vector, or the type
  * cannot hold the number. */

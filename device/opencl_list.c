@@ -118,14 +118,21 @@ static void query_text(cl_device_id id, cl_device_info what, char *out, size_t s
 /* Of the extensions those that change what a kernel can be written with; images and the host's side do not. */
 static void query_extensions(cl_device_id id, char *out, size_t size)
 {
-    static const char *const wanted[] = {"cl_khr_fp16",        "cl_khr_fp64",
-                                         "cl_khr_subgroup",    "cl_khr_int64_",
-                                         "cl_khr_integer_dot", "cl_khr_extended_bit_ops",
-                                         "cl_khr_async_",      "cl_khr_extended_async_copies",
-                                         "cl_ext_float_atom",  "cl_nv_",
-                                         "cl_intel_subgroup",  "cl_intel_required_subgroup_size",
+    static const char *const wanted[] = {"cl_khr_fp16",
+                                         "cl_khr_fp64",
+                                         "cl_khr_subgroup",
+                                         "cl_khr_int64_",
+                                         "cl_khr_integer_dot",
+                                         "cl_khr_extended_bit_ops",
+                                         "cl_khr_async_",
+                                         "cl_khr_extended_async_copies",
+                                         "cl_ext_float_atom",
+                                         "cl_nv_",
+                                         "cl_intel_subgroup",
+                                         "cl_intel_required_subgroup_size",
                                          "cl_intel_split_work_group_barrier",
-                                         "cl_amd_",            "cl_qcom_",
+                                         "cl_amd_",
+                                         "cl_qcom_",
                                          "cl_arm_integer_dot"};
     char all[KW_KEY_EXTENSIONS_SIZE], *rest = NULL;
     size_t used = 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_LINES 12 /* of the source, shown when the compiler says nothing */
+#define HEAD_LINES 12             /* of the source, shown when the compiler says nothing */
 #define MAX_LOG ((size_t)1 << 20) /* bytes that are kept: a source of a few KiB can bring forth hundreds of MiB */
 
 /* ---- the log ---- */

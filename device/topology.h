@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 typedef struct topology {
-    char cpu_model[128];      /* "" if unknown */
-    size_t physical_cores;    /* that this process may use: affinity and cgroup quota counted; at least 1 */
-    size_t logical_cores;     /* likewise, hardware threads */
+    char cpu_model[128];        /* "" if unknown */
+    size_t physical_cores;      /* that this process may use: affinity and cgroup quota counted; at least 1 */
+    size_t logical_cores;       /* likewise, hardware threads */
     int64_t l2_bytes, l3_bytes; /* of one cache; 0 if there is none */
     size_t numa_nodes;
-    int64_t memory_bytes;     /* of the machine, or the cgroup's limit where that is less */
+    int64_t memory_bytes; /* of the machine, or the cgroup's limit where that is less */
 } topology;
 
 kw_code topology_read(topology *out, kw_error *err);

@@ -18,9 +18,9 @@ extern "C" {
 
 typedef struct kw_ref {
     size_t n_dims;
-    const int64_t *dims;          /* in the order of task.json */
+    const int64_t *dims; /* in the order of task.json */
     size_t n_scalars;
-    const double *scalars;        /* in the order of task.json */
+    const double *scalars; /* in the order of task.json */
     size_t n_tensors;
     const double *const *tensors; /* in the order of task.json: the elements BEFORE the kernel runs, as doubles that the
                                      tensor's type can hold; flat, in memory order, strides included; NULL for

@@ -213,14 +213,27 @@ static void general(void **state)
     begin(&s, &plain, "N=5000", 0);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
     assert_true(complete);
-    assert_int_equal(s.n, s.source.n_edges + 20 + 1 + 15); /* P is 1, which is no tile */
+    /* Edges twice; P is 1, which is no tile; N beyond 16 bits, and at the numbers of the launch; the last are ranges. */
+    assert_in_range(s.n, 2 * s.source.n_edges + 20 + 1 + 2 + 15, JOB_MAX_CASES - 7);
+    assert_int_equal(s.cases[s.n - 15].dist, DIST_NORMAL);
     for (size_t i = 0; i < s.source.n_edges; i++)
         assert_int_equal(s.cases[i].shape.dims[0], s.source.edges[i].dims[0]);
     size_t of[DIST_COUNT] = {0};
     for (size_t i = 0; i < s.n; i++)
         of[s.cases[i].dist]++;
-    assert_int_equal(of[DIST_OFFSET], 5);
+    assert_int_equal(of[DIST_OFFSET], 6);
     assert_int_equal(of[DIST_SCALED], 5);
+    for (size_t i = 0; i < s.source.n_edges; i++) {
+        bool again = false;
+        for (size_t k = s.source.n_edges; k < s.n && !again; k++)
+            again = s.cases[k].dist == DIST_PEAKS && s.cases[k].shape.dims[0] == s.source.edges[i].dims[0];
+        assert_true(again);
+    }
+    bool long_one = false;
+    for (size_t i = 0; i < s.n; i++)
+        long_one = long_one || (s.cases[i].shape.dims[0] > 65536 && s.cases[i].shape.dims[0] % 2 == 1 &&
+                                s.cases[i].dist == DIST_OFFSET);
+    assert_true(long_one);
     /* Values of the scalar that the task does not list, between those that it does. */
     size_t between = 0;
     for (size_t i = 0; i < s.n; i++)
@@ -248,9 +261,14 @@ static void numbers_of_a_text(void **state)
                        "\"79\" if (i < 1 << 20 && N % 192u == 0 && (i & 0xfff)) N += 80; // 81";
     const size_t found = cases_numbers_in(text, n, 16);
     static const int64_t wanted[] = {1 << 20, 192, 4096, 80, 48, 5};
+    static const int64_t residues[] = {64, 67, 3, 32, 49, 17, 4};
     assert_int_equal(found, sizeof wanted / sizeof *wanted);
     for (size_t i = 0; i < found; i++)
         assert_int_equal(n[i], wanted[i]);
+    /* A remainder says which sizes beyond the number. */
+    assert_int_equal(cases_numbers_in("if (C % 64 == 3 || (M & 31) == 17 || N % 4 == 0)", n, 16), 7);
+    for (size_t i = 0; i < sizeof residues / sizeof *residues; i++)
+        assert_int_equal(n[i], residues[i]);
     assert_int_equal(cases_numbers_in(text, n, 2), 2);
     assert_int_equal(cases_numbers_in("", n, 2), 0);
     assert_int_equal(cases_numbers_in("1 << ", n, 2), 0);
@@ -276,6 +294,25 @@ static void shapes_at_the_numbers_of_the_text(void **state)
     end(&s);
 }
 
+/* And so do the expressions of its launch and temporaries, where // divides. */
+static void shapes_at_the_numbers_of_the_launch(void **state)
+{
+    (void)state;
+    setting s;
+    kw_error err = {0};
+    bool complete = false, met[2] = {false};
+    template_text text = plain;
+    text.more = "\"temps\": [{\"name\": \"t\", \"type\": \"f32\", \"elements\": \"N // 64 if N > 100000 else 1\"}],";
+    begin(&s, &text, "N=5000", 0);
+    assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
+    for (size_t i = 0; i < s.n; i++) {
+        met[0] = met[0] || s.cases[i].shape.dims[0] == 100001;
+        met[1] = met[1] || s.cases[i].shape.dims[0] == 150002; /* what begins there has some length */
+    }
+    assert_true(met[0] && met[1]);
+    end(&s);
+}
+
 /* A winner's target joins them on exact inputs where it is larger than they are. */
 static void general_and_a_large_target(void **state)
 {
@@ -285,9 +322,9 @@ static void general_and_a_large_target(void **state)
     begin(&s, &plain, "N=5000", 0);
     task_shape small = shape_of(s.t, "N=5000"), large = shape_of(s.t, "N=10000000");
     size_t n = 3;
-    cases_add_exact_target(&s.source, s.v, &small, s.cases, &n);
+    cases_add_targets(&s.source, s.v, &small, s.cases, &n);
     assert_int_equal(n, 3);
-    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    cases_add_targets(&s.source, s.v, &large, s.cases, &n);
     assert_int_equal(n, 4);
     assert_int_equal(s.cases[3].shape.dims[0], 10000000);
     assert_int_equal(s.cases[3].dist, DIST_INTEGERS);
@@ -295,14 +332,14 @@ static void general_and_a_large_target(void **state)
     assert_int_equal(cases_target_only(&s.source, s.v, &large, s.cases, &n, &err), KW_OK);
     assert_true(s.cases[0].seed != s.cases[3].seed);
     n = JOB_MAX_CASES;
-    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    cases_add_targets(&s.source, s.v, &large, s.cases, &n);
     assert_int_equal(n, JOB_MAX_CASES);
     end(&s);
     template_text text = plain;
     text.requires_ = "\"N <= 7000000\"";
     begin(&s, &text, "N=5000", 0);
     n = 3;
-    cases_add_exact_target(&s.source, s.v, &large, s.cases, &n);
+    cases_add_targets(&s.source, s.v, &large, s.cases, &n);
     assert_int_equal(n, 3);
     end(&s);
 }
@@ -334,10 +371,10 @@ static void more_edges_than_a_job_holds(void **state)
     (void)state;
     setting s;
     begin(&s, &plain, "N=1000", 3);
-    s.source.edges = mem_realloc(s.source.edges, 100 * sizeof *s.source.edges);
-    for (int64_t i = 0; i < 100; i++)
+    s.source.edges = mem_realloc(s.source.edges, 150 * sizeof *s.source.edges);
+    for (int64_t i = 0; i < 150; i++)
         s.source.edges[i] = (task_shape){.dims = {1000 + i}, .weight = 1};
-    s.source.n_edges = 100;
+    s.source.n_edges = 150;
     bool complete = true;
     kw_error err = {0};
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
@@ -391,7 +428,7 @@ static void task_without_edges(void **state)
     for_target(&s, "N=5000");
     assert_int_equal(s.n, 8);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
-    assert_int_equal(s.n, 20 + 1 + 15);
+    assert_in_range(s.n, 20 + 1 + 2 + 15, 20 + 1 + 2 + 15 + 8);
     end(&s);
 }
 
@@ -407,6 +444,7 @@ int main(void)
         cmocka_unit_test(general),
         cmocka_unit_test(numbers_of_a_text),
         cmocka_unit_test(shapes_at_the_numbers_of_the_text),
+        cmocka_unit_test(shapes_at_the_numbers_of_the_launch),
         cmocka_unit_test(general_and_a_large_target),
         cmocka_unit_test(general_but_not_quite),
         cmocka_unit_test(more_edges_than_a_job_holds),

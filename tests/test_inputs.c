@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "tuner/inputs.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,15 +92,16 @@ static void test_same_seed_same_bytes(void **state)
     task_free(f.t);
 }
 
-/* Workers on other machines must draw the same: these digits may only change together with TIMING_VERSION or the task's
- * hash, for what was measured was measured on other numbers then. */
+/* Workers on other machines must draw the same: the digits of distributions that go round may only change together with
+ * TIMING_VERSION or the task's hash, for what was measured was measured on other numbers then. */
 static void test_golden_bytes(void **state)
 {
     (void)state;
     static const char *const golden[DIST_COUNT] = {
         "513d897d5c0a98082911933804e4dd7b", "65c06bf8f6e4b2c27a5346784856ce0d", "e3aced6360c03be8b0b53111881f7a88",
         "439958c24c4c0100f01a5bf076d8a67b", "6feeb03a8a3976f51b97649325ff8e13", "450fcbf220f7cf4f86894eed0c6ad449",
-        "4942f12e3a9786231ca9a619b9b50207", "fda567532b2b2cc960e56aa572ef1d3f", "47c15edf6ca722df76d9ea2827ba185d"};
+        "4942f12e3a9786231ca9a619b9b50207", "855964aef0af3b0bd9ae0a594f17a95e", "47c15edf6ca722df76d9ea2827ba185d",
+        "14135701f4d1f2565b2b6e571d42296a"};
     fixture f = make("f32", "M=16,N=16");
     for (int d = 0; d < DIST_COUNT; d++) {
         char hash[HASH_HEX_SIZE];
@@ -141,9 +143,13 @@ static void test_near_seeds(void **state)
     assert_true(inputs_near_seed(base) != base);
     for (int d = 0; d < DIST_COUNT; d++) {
         drawn a = fill(&f, ANY, (distribution)d, base), b = fill(&f, ANY, (distribution)d, inputs_near_seed(base));
-        size_t other = 0;
-        for (uint64_t i = 0; i < a.l.elements; i++)
+        size_t other = 0, almost = 0;
+        for (uint64_t i = 0; i < a.l.elements; i++) {
             other += a.values[i] != b.values[i];
+            almost += a.values[i] != b.values[i] && fabs(a.values[i] - b.values[i]) < 0.01 * fabs(a.values[i]);
+        }
+        if (d == DIST_NORMAL || d == DIST_LARGE || d == DIST_NEGATIVE)
+            assert_true(almost > 5);
         if (d != DIST_SPARSE) /* most are zero in both */
             assert_true(other > 0);
         assert_true(other < a.l.elements / 8);
@@ -159,7 +165,7 @@ static void test_offset_and_scaled(void **state)
     (void)state;
     fixture f = make("f32", "M=200,N=30");
     drawn x = fill(&f, ANY, DIST_OFFSET, 5);
-    size_t far = 0, near = 0, zeros = 0, negative_zeros = 0;
+    size_t far = 0, near = 0, zeros = 0, negative_zeros = 0, begins = 0;
     for (uint64_t row = 0; row < 200; row++) {
         double least = INFINITY, most = -INFINITY;
         for (uint64_t i = row * 30; i < row * 30 + 30; i++) {
@@ -167,12 +173,16 @@ static void test_offset_and_scaled(void **state)
             most = fmax(most, x.values[i]);
             negative_zeros += x.values[i] == 0 && signbit(x.values[i]);
         }
-        assert_true(most - least < 8);
+        begins += most - least > 1000 && fabs(x.values[row * 30]) > 1000 && fabs(x.values[row * 30 + 3]) > 1000;
+        if (most - least > 8) { /* only its beginning is far away */
+            assert_true(fabs(x.values[row * 30]) > 1000);
+            continue;
+        }
         far += fabs(most) > 1000;
         near += most > least && most - least < 1e-4 * fabs(most);
         zeros += most == 0 && least == 0;
     }
-    assert_true(far > 50 && near > 50 && zeros > 5 && negative_zeros > 50);
+    assert_true(far > 25 && near > 25 && zeros > 5 && negative_zeros > 50 && begins > 20);
     drop(&x);
     static const double powers[] = {0x1p50, 0x1p-50, 0x1p25, 0x1p-25};
     for (uint64_t way = 0; way < 4; way++) {
@@ -184,6 +194,64 @@ static void test_offset_and_scaled(void **state)
             assert_true(fabs(squares / 6000 - 1) < 0.1);
         drop(&x);
     }
+    task_free(f.t);
+}
+
+/* Where the type ends, for tasks that only compare. */
+static void test_scaled_to_the_ends(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=50,N=30");
+    for (size_t i = 0; i < f.t->n_tensors; i++)
+        f.t->tensors[i].compare = TASK_COMPARE_EXACT;
+    for (uint64_t way = 0; way < 2; way++) {
+        size_t negative_rows = 0;
+        drawn x = fill(&f, ANY, DIST_SCALED, inputs_scaled_seed(5, way));
+        for (uint64_t row = 0; row < 50; row++) {
+            bool negative = true;
+            for (uint64_t i = row * 30; i < row * 30 + 30; i++) {
+                const double size = fabs(x.values[i]);
+                negative = negative && x.values[i] < 0;
+                if (way == 0)
+                    assert_true(size > 1e38 && 2 * size <= (double)FLT_MAX);
+                else
+                    assert_true(size < 1e-37 && size / 2 >= (double)FLT_MIN);
+            }
+            negative_rows += negative;
+        }
+        assert_in_range(negative_rows, 3, 30);
+        drop(&x);
+    }
+    task_free(f.t);
+}
+
+/* Every element counts, neighbours differ, and most rows have one that is far beyond the rest, mostly at an end. */
+static void test_peaks(void **state)
+{
+    (void)state;
+    fixture f = make("f32", "M=200,N=30");
+    drawn x = fill(&f, ANY, DIST_PEAKS, 5);
+    size_t rows = 0, last = 0, first = 0, below = 0;
+    for (uint64_t row = 0; row < 200; row++) {
+        size_t peaks = 0;
+        for (uint64_t i = row * 30; i < row * 30 + 30; i++) {
+            const double v = x.values[i];
+            assert_true(v != 0 && v == floor(v) && (fabs(v) <= 6 || fabs(v) >= 120));
+            assert_true(i % 30 == 0 || v != x.values[i - 1]);
+            assert_true(row == 0 || v != x.values[i - 30] || fabs(v) >= 120);
+            if (fabs(v) <= 6)
+                continue;
+            peaks++;
+            last += i % 30 == 29;
+            first += i % 30 == 0;
+            below += v < 0;
+        }
+        assert_true(peaks <= 1);
+        rows += peaks;
+    }
+    assert_in_range(rows, 120, 180);
+    assert_true(last > 30 && first > 25 && below > 25 && below < rows / 2);
+    drop(&x);
     task_free(f.t);
 }
 
@@ -542,6 +610,8 @@ int main(void)
         cmocka_unit_test(test_values_are_what_the_type_holds),
         cmocka_unit_test(test_normal_has_mean_0_and_variance_1),
         cmocka_unit_test(test_near_seeds),
+        cmocka_unit_test(test_scaled_to_the_ends),
+        cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_offset_and_scaled),
         cmocka_unit_test(test_signs_and_rows),
         cmocka_unit_test(test_domains),

@@ -34,9 +34,23 @@ static void round_trips(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "null", "true", "false", "0", "-1", "1.5", "\"\"", "[]", "{}", "[1,[2,{\"a\":[]}]]",
-        "{\"b\":1,\"a\":{\"c\":null}}", "\"\\\"\\\\\\n\\t\\b\\f\\r/\"", "\"\xe2\x82\xac\"", "\"\\u0001\"", "1e+300",
-        "9007199254740992", "-9007199254740992",
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1",
+        "1.5",
+        "\"\"",
+        "[]",
+        "{}",
+        "[1,[2,{\"a\":[]}]]",
+        "{\"b\":1,\"a\":{\"c\":null}}",
+        "\"\\\"\\\\\\n\\t\\b\\f\\r/\"",
+        "\"\xe2\x82\xac\"",
+        "\"\\u0001\"",
+        "1e+300",
+        "9007199254740992",
+        "-9007199254740992",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         json *j = parse(texts[i]);
@@ -192,8 +206,9 @@ static void files(void **state)
 static void integers(void **state)
 {
     (void)state;
-    static const int64_t values[] = {0, 1, -1, INT64_C(1) << 53, -(INT64_C(1) << 53), (INT64_C(1) << 53) + 1,
-                                     -(INT64_C(1) << 53) - 1, INT64_MAX, INT64_MIN};
+    static const int64_t values[] = {
+        0,         1,        -1, INT64_C(1) << 53, -(INT64_C(1) << 53), (INT64_C(1) << 53) + 1, -(INT64_C(1) << 53) - 1,
+        INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         json *j = json_new_int(values[i]);
         strb s = STRB_INIT;
@@ -206,9 +221,19 @@ static void integers(void **state)
         json_free(j);
         strb_clear(&s);
     }
-    static const char *const not_integers[] = {"1.5", "\"12\"", "\"x\"", "\"09007199254740993\"", "true", "null", "[]",
-                                               "\"9223372036854775808\"", "\"90071992547409930 \"", "1e30", "\"\"",
-                                               "\"+9007199254740993\"", "\"-\""};
+    static const char *const not_integers[] = {"1.5",
+                                               "\"12\"",
+                                               "\"x\"",
+                                               "\"09007199254740993\"",
+                                               "true",
+                                               "null",
+                                               "[]",
+                                               "\"9223372036854775808\"",
+                                               "\"90071992547409930 \"",
+                                               "1e30",
+                                               "\"\"",
+                                               "\"+9007199254740993\"",
+                                               "\"-\""};
     for (size_t i = 0; i < sizeof not_integers / sizeof not_integers[0]; i++) {
         json *j = parse(not_integers[i]);
         int64_t v = 7;
@@ -225,11 +250,21 @@ static void numbers_print_short_and_exact(void **state)
         double value;
         const char *text;
     } cases[] = {
-        {0.1, "0.1"}, {1.0 / 3, "0.3333333333333333"}, {100, "100"}, {-0.0, "-0"}, {1e15, "1000000000000000"},
-        {1e17, "1e+17"}, {0x1p60, "1.152921504606847e+18"}, {12345678901234568.0, "1.2345678901234568e+16"},
-        {-12345678901234568.0, "-1.2345678901234568e+16"}, {5e-324, "5e-324"},
+        {0.1, "0.1"},
+        {1.0 / 3, "0.3333333333333333"},
+        {100, "100"},
+        {-0.0, "-0"},
+        {1e15, "1000000000000000"},
+        {1e17, "1e+17"},
+        {0x1p60, "1.152921504606847e+18"},
+        {12345678901234568.0, "1.2345678901234568e+16"},
+        {-12345678901234568.0, "-1.2345678901234568e+16"},
+        {5e-324, "5e-324"},
         {0.30000000000000004, "0.30000000000000004"},
-        {1.7976931348623157e308, "1.7976931348623157e+308"}, {NAN, "null"}, {INFINITY, "null"}, {2.5e-9, "2.5e-09"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {NAN, "null"},
+        {INFINITY, "null"},
+        {2.5e-9, "2.5e-09"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json *j = json_new_number(cases[i].value);
@@ -349,10 +384,17 @@ static void equality(void **state)
         const char *a, *b;
         bool equal;
     } cases[] = {
-        {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true}, {"{\"a\":1}", "{\"a\":1,\"b\":2}", false},
-        {"{\"a\":1,\"b\":2}", "{\"a\":1}", false}, {"[1,2]", "[2,1]", false}, {"[1]", "[1,1]", false},
-        {"1", "1.0000000000000002", false}, {"\"1\"", "1", false}, {"{\"A\":1}", "{\"a\":1}", false},
-        {"true", "false", false}, {"null", "null", true}, {"[]", "{}", false},
+        {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true},
+        {"{\"a\":1}", "{\"a\":1,\"b\":2}", false},
+        {"{\"a\":1,\"b\":2}", "{\"a\":1}", false},
+        {"[1,2]", "[2,1]", false},
+        {"[1]", "[1,1]", false},
+        {"1", "1.0000000000000002", false},
+        {"\"1\"", "1", false},
+        {"{\"A\":1}", "{\"a\":1}", false},
+        {"true", "false", false},
+        {"null", "null", true},
+        {"[]", "{}", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json *a = parse(cases[i].a), *b = parse(cases[i].b);

@@ -298,11 +298,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return test_worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded),      cmocka_unit_test(no_findings),
-        cmocka_unit_test(vectors_of_16), cmocka_unit_test(gives_up),
-        cmocka_unit_test(cut_off),       cmocka_unit_test(right_ones),  cmocka_unit_test(hidden_faults),
-        cmocka_unit_test(wrong_results), cmocka_unit_test(not_checked), cmocka_unit_test(not_installed),
-        cmocka_unit_test(does_not_run),
+        cmocka_unit_test(recorded),      cmocka_unit_test(no_findings),   cmocka_unit_test(vectors_of_16),
+        cmocka_unit_test(gives_up),      cmocka_unit_test(cut_off),       cmocka_unit_test(right_ones),
+        cmocka_unit_test(hidden_faults), cmocka_unit_test(wrong_results), cmocka_unit_test(not_checked),
+        cmocka_unit_test(not_installed), cmocka_unit_test(does_not_run),
     };
     return cmocka_run_group_tests_name("oclgrind", tests, begin, end);
 }

@@ -127,12 +127,9 @@ static void group_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(group_limit),
-        cmocka_unit_test(test_unwritable_cache),
-        cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_temporary_names_are_hidden),
-        cmocka_unit_test(test_error_names),
-        cmocka_unit_test(test_extensions),
+        cmocka_unit_test(group_limit),      cmocka_unit_test(test_unwritable_cache),
+        cmocka_unit_test(test_logs),        cmocka_unit_test(test_temporary_names_are_hidden),
+        cmocka_unit_test(test_error_names), cmocka_unit_test(test_extensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,7 +310,10 @@ static void another_text_is_refused(void **state)
     json *j = variant_to_json(v);
     strb text = STRB_INIT;
     json_print(j, &text);
-    store_variant_row row = {.task = t->name, .task_hash = t->hash, .source_hash = HASH_A, .language = "opencl",
+    store_variant_row row = {.task = t->name,
+                             .task_hash = t->hash,
+                             .source_hash = HASH_A,
+                             .language = "opencl",
                              .json_text = strb_text(&text)};
     assert_code(store_insert_variant(s, &row, NULL, &err), KW_OK, err);
     assert_int_equal(store_variant(s, t, HASH_A, &out, &err), KW_BAD_INPUT);
@@ -348,10 +351,16 @@ static void the_page_names_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back), cmocka_unit_test(failed_rows_come_back),     cmocka_unit_test(long_texts),
-        cmocka_unit_test(queries),        cmocka_unit_test(verified_levels),           cmocka_unit_test(facts),
-        cmocka_unit_test(variants),       cmocka_unit_test(the_newest_variant_stays),
-        cmocka_unit_test(another_text_is_refused), cmocka_unit_test(the_page_names_everything),
+        cmocka_unit_test(rows_come_back),
+        cmocka_unit_test(failed_rows_come_back),
+        cmocka_unit_test(long_texts),
+        cmocka_unit_test(queries),
+        cmocka_unit_test(verified_levels),
+        cmocka_unit_test(facts),
+        cmocka_unit_test(variants),
+        cmocka_unit_test(the_newest_variant_stays),
+        cmocka_unit_test(another_text_is_refused),
+        cmocka_unit_test(the_page_names_everything),
     };
     return cmocka_run_group_tests_name("store", tests, make_folder, remove_folder);
 }

@@ -80,9 +80,21 @@ static void utf8_valid_and_not(void **state)
         const char *text;
         size_t length;
     } cases[] = {
-        {"a", 1}, {"\xc3\xa9", 2}, {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"\xf4\x8f\xbf\xbf", 4},
-        {"\x80", 0}, {"\xc0\x80", 0}, {"\xc1\xbf", 0}, {"\xe0\x80\x80", 0}, {"\xed\xa0\x80", 0},
-        {"\xf0\x80\x80\x80", 0}, {"\xf4\x90\x80\x80", 0}, {"\xff", 0}, {"\xe2\x82", 0}, {"\xc3(", 0},
+        {"a", 1},
+        {"\xc3\xa9", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4},
+        {"\x80", 0},
+        {"\xc0\x80", 0},
+        {"\xc1\xbf", 0},
+        {"\xe0\x80\x80", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf0\x80\x80\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xff", 0},
+        {"\xe2\x82", 0},
+        {"\xc3(", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(utf8_length(cases[i].text, strlen(cases[i].text)), cases[i].length);
@@ -108,12 +120,9 @@ static void utf8_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_has_text),
-        cmocka_unit_test(adding),
-        cmocka_unit_test(printing_more_than_fits),
-        cmocka_unit_test(bytes_with_nul_inside),
-        cmocka_unit_test(utf8_valid_and_not),
-        cmocka_unit_test(utf8_round_trip),
+        cmocka_unit_test(empty_has_text),          cmocka_unit_test(adding),
+        cmocka_unit_test(printing_more_than_fits), cmocka_unit_test(bytes_with_nul_inside),
+        cmocka_unit_test(utf8_valid_and_not),      cmocka_unit_test(utf8_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

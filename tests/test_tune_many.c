@@ -280,8 +280,8 @@ int main(int argc, char **argv)
     alarm(300); /* whoever waits for ever has failed */
 #define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
-        with_evaluator(all_together),      with_evaluator(nothing_left), with_evaluator(constants),
-        with_evaluator(wrong_ones),        with_evaluator(several_templates), with_evaluator(interrupted),
+        with_evaluator(all_together),  with_evaluator(nothing_left),      with_evaluator(constants),
+        with_evaluator(wrong_ones),    with_evaluator(several_templates), with_evaluator(interrupted),
         with_evaluator(nothing_valid),
     };
     return cmocka_run_group_tests_name("tune_many", tests, NULL, NULL);

@@ -28,8 +28,7 @@ static cl_int CL_API_CALL spoiling_read(cl_command_queue queue, cl_mem buffer, c
                                         cl_event *event)
 {
     static int spoiled = 0;
-    cl_int code =
-        drivers.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, data, n_events, events, event);
+    cl_int code = drivers.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, data, n_events, events, event);
     if (bytes == HEALTH_BYTES && getenv("SPOILED") && spoiled < atoi(getenv("SPOILED"))) {
         ((unsigned char *)data)[bytes - 1] ^= 1; /* one bit of the last word */
         spoiled++;

@@ -23,7 +23,6 @@
 /* Inputs of the target, and of the target as its own hidden case, are those of no other case. */
 #define TARGET_SEED 0x7a26e7u
 #define OTHER_SEED 0xc0deu
-#define EXACT_SEED 0xe8ac7u
 
 /* The same for every variant without constants, of which a search asks for thousands. */
 struct case_draws {
@@ -297,6 +296,15 @@ void cases_cube(const case_source *s, const variant *v, int64_t size, task_shape
     cases_fill_defaults(s, out);
 }
 
+void cases_slab(const case_source *s, const variant *v, size_t along, int64_t size, int64_t other, task_shape *out)
+{
+    cases_cube(s, v, other, out);
+    const task_dim *dim = &s->task->dims[along];
+    if (v->fixed_dims[along] < 0 && size >= dim->min && size <= dim->max)
+        out->dims[along] = size;
+    cases_fill_defaults(s, out);
+}
+
 /* The largest parameters of the variant below `limit`; 0: none. */
 static int64_t largest_parameter(const variant *v, int64_t limit)
 {
@@ -403,22 +411,13 @@ kw_code cases_general(const case_source *s, const variant *v, job_case *cases, s
         *complete = false;
     add_around_tiles(s, v, NULL, cases, n);
     add_larger(s, v, cases, n);
+    cases_add_edges_again(s, v, cases, n);
+    cases_add_long(s, v, cases, n);
     cases_add_numbers(s, v, cases, n);
     cases_add_ranges(s, v, cases, n);
     if (*n == 0)
         return kw_error_set(err, KW_FAILED, "no small shape satisfies the variant's requires");
     return KW_OK;
-}
-
-void cases_add_exact_target(const case_source *s, const variant *v, const task_shape *target, job_case *cases,
-                            size_t *n)
-{
-    job_case *c = &cases[*n];
-    if (*n >= JOB_MAX_CASES || cases_is_small(s, target) || !variant_fits(v, target, s->limits, NULL) ||
-        make_case(s, v, target, 0, DIST_INTEGERS, c, NULL) != KW_OK)
-        return;
-    c->seed = counter_mix(s->seed ^ EXACT_SEED);
-    ++*n;
 }
 
 /* ---- for the task itself ---- */

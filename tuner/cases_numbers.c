@@ -14,10 +14,11 @@
 #define NUMBERS 10
 #define SEARCHED 256         /* numbers of a text that are looked at */
 #define SHORT_DIM 16         /* of the other dims, where all of them would be too much work */
-#define FEW_LARGE 3          /* shapes that are not small */
+#define FEW_LARGE 5          /* shapes that are not small */
 #define LARGE_OPERATIONS 1e8 /* of such a shape */
 #define LARGE_ELEMENTS (1 << 23)
 #define MANY_ELEMENTS 16384
+#define BEYOND 1024 /* a number from which shapes half as large again are tried */
 
 /* ---- the text ---- */
 
@@ -97,7 +98,20 @@ static int64_t shifted(int64_t x, const char **end)
     return x << by;
 }
 
-/* Numbers that decide, or all others. A mask 2^k - 1 speaks of 2^k. */
+/* Of `% 64 == 3` the 64 ends at p: 3, or 0 where it goes on in another way. */
+static int64_t residue_at(const char *p)
+{
+    p += strspn(p, " \t)");
+    if (p[0] != '=' || p[1] != '=')
+        return 0;
+    p += 2 + strspn(p + 2, " \t(");
+    const char *end = p;
+    while (in_word(*end))
+        end++;
+    return number_of(p, end);
+}
+
+/* Numbers that decide, or all others. A mask 2^k - 1 speaks of 2^k; a remainder of a number beyond it. */
 static void numbers_of_kind(const char *text, bool deciding, int64_t *out, size_t *n, size_t most)
 {
     for (const char *p = text; *p;) {
@@ -114,8 +128,12 @@ static void numbers_of_kind(const char *text, bool deciding, int64_t *out, size_
         while (in_word(*end))
             end++;
         const int64_t x = shifted(number_of(p, end), &end);
-        if (x > 0 && decides(text, p, end) == deciding)
-            put_number(x > 7 && (x & (x + 1)) == 0 ? x + 1 : x, out, n, most);
+        if (x > 0 && decides(text, p, end) == deciding) {
+            const int64_t divisor = x > 7 && (x & (x + 1)) == 0 ? x + 1 : x, residue = residue_at(end);
+            put_number(divisor, out, n, most);
+            if (residue > 0 && residue < divisor)
+                put_number(divisor + residue, out, n, most);
+        }
         p = end;
     }
 }
@@ -128,11 +146,28 @@ size_t cases_numbers_in(const char *text, int64_t *out, size_t most)
     return n;
 }
 
+/* What the variant's own expressions say of its launches, in the words of C: whoever asks for a size may do so there. */
+static void print_launches(const variant *v, strb *out)
+{
+    for (size_t i = 0; i < v->n_launches; i++) {
+        const template_launch *l = &v->launches[i];
+        const expr *const all[] = {l->when,      l->local[0],  l->local[1],  l->local[2],  l->groups[0],
+                                   l->groups[1], l->groups[2], l->global[0], l->global[1], l->global[2]};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            if (all[k])
+                strb_printf(out, "\n%s ;", expr_text(all[k]));
+    }
+    for (size_t i = 0; i < v->n_temps; i++)
+        strb_printf(out, "\n%s ;", expr_text(v->temps[i].elements));
+    for (char *p = out->data; p && (p = strstr(p, "//"));) /* a division, no comment */
+        p[1] = ' ';
+}
+
 /* ---- shapes ---- */
 
 static bool has_room(size_t n)
 {
-    return n < JOB_MAX_CASES - 1 - CASES_RANGES;
+    return n < JOB_MAX_CASES - CASES_TARGETS - CASES_RANGES;
 }
 
 /* Adds the shape unless it is there or too much work; `large` counts those that are not small. */
@@ -146,29 +181,19 @@ static bool add_shape(const case_source *s, const variant *v, const task_shape *
         return false;
     if (!small && (*large >= FEW_LARGE || operations > LARGE_OPERATIONS || elements > LARGE_ELEMENTS))
         return false;
-    /* Any term that is missing is to show: of long sums only where they add up exactly. */
+    /* Any term that is missing is to show: whole numbers, of long sums those that add up exactly. */
     double scalars[TASK_MAX_SCALARS];
     for (size_t i = 0; i < s->task->n_scalars; i++)
         scalars[i] = s->task->scalars[i].values[0];
     const size_t turn = *n / 2 % (s->task->n_scalars + 1); /* the timed values, then one after the other another one */
     if (turn > 0 && s->task->scalars[turn - 1].n_values > 1)
         scalars[turn - 1] = s->task->scalars[turn - 1].values[1];
-    const distribution d = *n % 2 || elements > MANY_ELEMENTS ? DIST_INTEGERS : DIST_NORMAL;
+    const distribution d = *n % 2 || elements > MANY_ELEMENTS ? DIST_PEAKS : DIST_NORMAL;
     if (cases_make(s, v, shape, *n, d, scalars, &cases[*n], NULL) != KW_OK)
         return false;
     ++*n;
     *large += !small;
     return true;
-}
-
-/* Dim `along` is `size`, the others are `other`. */
-static void slab(const case_source *s, const variant *v, size_t along, int64_t size, int64_t other, task_shape *out)
-{
-    cases_cube(s, v, other, out);
-    const task_dim *dim = &s->task->dims[along];
-    if (v->fixed_dims[along] < 0 && size >= dim->min && size <= dim->max)
-        out->dims[along] = size;
-    cases_fill_defaults(s, out);
 }
 
 /* All dims at once where that is small; else one dim after the other, beside short ones. */
@@ -181,10 +206,10 @@ static void add_size(const case_source *s, const variant *v, int64_t size, job_c
     for (size_t d = 0; d < s->task->n_dims; d++) {
         bool added = false;
         for (int64_t other = SHORT_DIM; other >= 1 && !added; other /= 4) {
-            slab(s, v, d, size, other, &shape);
+            cases_slab(s, v, d, size, other, &shape);
             added = cases_is_small(s, &shape) && add_shape(s, v, &shape, cases, n, large);
         }
-        slab(s, v, d, size, 1, &shape);
+        cases_slab(s, v, d, size, 1, &shape);
         if (!added && !cases_is_small(s, &shape))
             add_shape(s, v, &shape, cases, n, large);
     }
@@ -218,12 +243,19 @@ void cases_add_numbers(const case_source *s, const variant *v, job_case *cases, 
 {
     int64_t numbers[SEARCHED];
     size_t large = 0;
-    const size_t found = cases_numbers_in(v->source, numbers, SEARCHED), kept = found < NUMBERS ? found : NUMBERS;
+    strb text = STRB_INIT;
+    print_launches(v, &text); /* few, and first: a text may have any number of them */
+    strb_add(&text, v->source);
+    const size_t found = cases_numbers_in(strb_text(&text), numbers, SEARCHED),
+                 kept = found < NUMBERS ? found : NUMBERS;
+    strb_clear(&text);
     qsort(numbers, kept, sizeof *numbers, by_size);
     for (size_t i = 0; i < kept; i++)
         add_size(s, v, numbers[i], cases, n, &large);
     for (size_t i = 0; i < 2 * kept && kept > 1; i++)
         add_mixed(s, v, numbers, kept, i / 2, i % 2 ? -1 : 1, cases, n, &large);
+    if (kept > 0 && numbers[kept - 1] >= BEYOND) /* what begins there is to have some length */
+        add_size(s, v, ((numbers[kept - 1] + numbers[kept - 1] / 2) | 1) + 1, cases, n, &large);
     for (size_t i = kept; i-- > 0;) /* the largest first: neighbours of small ones are among the others */
         add_size(s, v, numbers[i] + 1, cases, n, &large);
 }

@@ -20,7 +20,7 @@ static kw_code make_cases(evaluator *e, candidate *c, size_t *n, kw_error *err)
     case CANDIDATE_GENERAL:
         code = cases_general(c->cases, c->variant, e->cases, n, &c->general_complete, err);
         if (code == KW_OK)
-            cases_add_exact_target(c->cases, c->variant, &c->target, e->cases, n);
+            cases_add_targets(c->cases, c->variant, &c->target, e->cases, n);
         return code;
     case CANDIDATE_DEEP:
         return cases_deep(c->cases, c->variant, e->cases, n, err);

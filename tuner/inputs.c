@@ -22,11 +22,15 @@ typedef struct generator {
     bool integers;      /* only whole numbers: integer types, or DIST_INTEGERS */
     double low, high;   /* domain */
     double spike;       /* largest whole number of DIST_INTEGERS; 0: small ones only */
+    double peak;        /* DIST_PEAKS: the least of them */
+    bool narrow;        /* DIST_PEAKS: eighths of the domain, which has no room for whole numbers */
     double large;       /* DIST_LARGE: magnitudes of integer types, or number of doublings of real ones */
     unsigned thin;      /* DIST_INTEGERS: one element in 2^thin is not zero */
     uint64_t row;       /* DIST_ROWS, DIST_OFFSET: elements that share a value, or lie close together */
+    uint64_t used;      /* DIST_PEAKS: of a row, the rest is a gap */
     double last_digits; /* DIST_OFFSET: what differences are to their numbers */
     int powers;         /* DIST_SCALED: of two; DIST_OFFSET: at most so many */
+    bool at_end;        /* DIST_SCALED: close to what the type ends at, and nothing below it */
     uint64_t elements;
     uint64_t apart;   /* the element, or row, that always differs between seeds that are near each other */
     mixed_rule mixed; /* DIST_MIXED */
@@ -43,9 +47,18 @@ typedef struct generator {
 #define MOST_POWERS 50
 #define MOST_POWERS_EXACT 110
 #define MOST_POWERS_HALF 3
+/* Where the type ends: twice the greatest number is still one, half the least one still has all its digits. */
+#define GREATEST_POWER 126
+#define LEAST_POWER (-125)
 /* DIST_OFFSET: powers of two that a row is away from zero, at most. */
 #define FAR 16
 #define FAR_HALF 3
+
+/* DIST_PEAKS: whole numbers beyond the rest by so much that exp() of the difference is no f32. Sums of some hundred
+ * products of the others are within a half. */
+#define PEAK 120
+#define PEAK_NARROW 15
+#define NARROW 8
 
 /* Of a tensor that has no rows. */
 #define SHORT_ROW 37
@@ -53,6 +66,7 @@ typedef struct generator {
 /* Streams of a second number for the same element lie behind those of all tensors. */
 #define SECOND_STREAM 1000
 #define NEAR_STREAM 3000
+#define ALMOST_SHARE 0x1p-9 /* two halves can differ by so little */
 
 /* Of seeds that inputs_near_seed made: what no other seed begins with, but for one in 65,536, and the rest. */
 #define NEAR_MARK ((uint64_t)0x6e65 << 48)
@@ -94,7 +108,8 @@ static double draw_integer(const generator *g, uint64_t bits)
         return bits & 3 ? whole(bits >> 8, 8) : 0;
     case DIST_OFFSET: /* whole numbers have neither fractions nor far more room */
     case DIST_SCALED:
-    case DIST_MIXED: /* has a function of its own */
+    case DIST_MIXED: /* have functions of their own */
+    case DIST_PEAKS:
     case DIST_NORMAL:
     case DIST_COUNT:
         break;
@@ -103,15 +118,26 @@ static double draw_integer(const generator *g, uint64_t bits)
 }
 
 /* A row is so far from zero that its elements differ in their last digits only, or by about 1; or it is of zeros, whose
- * sign does not matter. */
+ * sign does not matter; or only its beginning is far away: up to 32 elements, by which the rest may be judged. */
 static double draw_offset(const generator *g, uint64_t bits, uint64_t i)
 {
     const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
     if ((of_row >> 4 & 7) == 0)
         return bits & 1 ? 0.0 : -0.0;
-    const double far = ldexp(1 + (double)(of_row >> 8 & 7) / 8, (int)((of_row >> 16) % ((uint64_t)g->powers + 1)));
+    const bool begins = (of_row >> 4 & 7) <= 3;
+    if (begins && i % g->row >= (uint64_t)4 << (of_row >> 24 & 3))
+        return bell(bits);
+    const int powers = begins ? g->powers - (int)(of_row >> 16 & 3) : (int)((of_row >> 16) % ((uint64_t)g->powers + 1));
+    const double far = ldexp(1 + (double)(of_row >> 8 & 7) / 8, powers);
     const double around = of_row & 2 ? bell(bits) : far * g->last_digits * bell(bits);
     return (of_row & 1 ? far : -far) + around;
+}
+
+/* 1.25 to 2, of either sign */
+static double at_the_end(uint64_t bits)
+{
+    const double x = 1.25 + 0.75 * (double)(bits >> 40) * 0x1p-24;
+    return bits & 1 ? x : -x;
 }
 
 static double draw_real(const generator *g, uint64_t bits, uint64_t i)
@@ -131,9 +157,11 @@ static double draw_real(const generator *g, uint64_t bits, uint64_t i)
         return draw_offset(g, bits, i);
     case DIST_SCALED: {
         const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, i / g->row);
-        return ldexp(of_row & 3 ? bell(bits) : -fabs(bell(bits)), g->powers);
+        const double x = g->at_end ? at_the_end(bits) : bell(bits);
+        return ldexp(of_row & 3 ? x : -fabs(x), g->powers);
     }
     case DIST_MIXED:
+    case DIST_PEAKS:
     case DIST_INTEGERS:
     case DIST_NORMAL:
     case DIST_COUNT:
@@ -158,12 +186,14 @@ static double into_domain(double x, double low, double high, double step)
     return x < low ? low : x > high ? high : x;
 }
 
-/* The seed of element i: of two that are near each other the same but for one element in 64, and one for certain. */
-static uint64_t seed_at(const generator *g, uint64_t i)
+/* How element i of inputs that are near others differs from theirs: one in 64 is another number, and one for certain;
+ * one in 64 is almost the same number. */
+typedef enum nearness { THE_SAME, ALMOST, ANOTHER } nearness;
+
+static nearness nearness_at(const generator *g, uint64_t i)
 {
-    const uint64_t shared = g->shared;
-    const bool apart = i == g->apart || (counter_rng_u64(shared, g->stream + NEAR_STREAM, i) & 63) == 0;
-    return apart ? g->seed : shared;
+    const uint64_t bits = counter_rng_u64(g->shared, g->stream + NEAR_STREAM, i) & 63;
+    return i == g->apart || bits == 0 ? ANOTHER : bits == 1 && !g->integers ? ALMOST : THE_SAME;
 }
 
 static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
@@ -179,10 +209,47 @@ static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
     return (x > g->high && -x >= g->low) || (x < g->low && -x <= g->high) ? -x : x;
 }
 
+/* Where the peak of a row of so many elements is: mostly at the ends, where loops go wrong; `elements` if it has none. */
+static uint64_t peak_of(uint64_t of_row, uint64_t elements)
+{
+    const uint64_t ends = elements / 16 + 1, r = of_row >> 8;
+    switch (of_row & 7) {
+    case 0:
+    case 1:
+        return elements - 1;
+    case 2:
+        return elements > 1 ? elements - 2 : 0;
+    case 3:
+    case 4:
+        return 0;
+    case 5:
+        return r >> 16 & 1 ? elements - 1 - r % ends : r % elements;
+    default:
+        return elements;
+    }
+}
+
+/* No zeros, and beside and below each other no two that are the same: whatever is left out, doubled, or exchanged with
+ * its neighbour shows. Two in three peaks are above the rest of their row. */
+static double draw_peaks(const generator *g, uint64_t bits, uint64_t i)
+{
+    const uint64_t row = i / g->row, column = i % g->row;
+    const uint64_t of_row = counter_rng_u64(g->shared, g->stream + SECOND_STREAM, row);
+    if (column == peak_of(of_row, g->used)) {
+        const double peak = g->peak + (double)(bits >> 8 & 7);
+        if (g->narrow)
+            return (of_row >> 3) % 3 == 0 ? g->low : g->high;
+        return (of_row >> 3) % 3 == 0 ? -peak : peak;
+    }
+    const double x = (double)(1 + 3 * ((row + column) & 1) + (bits >> 8) % 3);
+    return g->narrow ? g->low + (g->high - g->low) * x / 8 : bits & 1 ? x : -x;
+}
+
 static double draw(const generator *g, uint64_t i)
 {
     const uint64_t at = g->dist == DIST_ROWS && g->indices == 0 ? i / g->row : i;
-    uint64_t bits = counter_rng_u64(g->seed != g->shared ? seed_at(g, at) : g->seed, g->stream, at);
+    const nearness near = g->seed != g->shared ? nearness_at(g, at) : THE_SAME;
+    uint64_t bits = counter_rng_u64(near == ANOTHER ? g->seed : g->shared, g->stream, at);
     if (g->thin > 0 && g->indices == 0) {
         /* Most are zero, but none at the ends, where loops go wrong. */
         const bool end = i < FULL_ENDS || i + FULL_ENDS >= g->elements;
@@ -191,9 +258,12 @@ static double draw(const generator *g, uint64_t i)
     }
     if (g->indices > 0)
         return (double)(bits % g->indices);
-    double x = g->dist == DIST_MIXED ? draw_mixed(g, bits, i)
-               : g->integers         ? draw_integer(g, bits)
-                                     : draw_real(g, bits, i);
+    double x = g->dist == DIST_MIXED   ? draw_mixed(g, bits, i)
+               : g->dist == DIST_PEAKS ? draw_peaks(g, bits, i)
+               : g->integers           ? draw_integer(g, bits)
+                                       : draw_real(g, bits, i);
+    if (near == ALMOST)
+        x -= x * ALMOST_SHARE;
     x = into_domain(x, g->low, g->high, g->integers ? 1 : 0);
     return g->dist == DIST_OFFSET && g->low < 0 ? x : x + 0.0; /* else no negative zero */
 }
@@ -235,7 +305,7 @@ static kw_code read_indices(const task *t, const task_types *types, const task_s
     return KW_OK;
 }
 
-/* Is nothing computed that is not exact, so that no number is too large? */
+/* Is every output compared for equality? Then nothing is rounded, and no number is too large. */
 static bool only_exact(const task *t)
 {
     bool exact = true;
@@ -262,11 +332,14 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
                      .seed = seed,
                      .shared = (seed & ~NEAR_REST) == NEAR_MARK ? seed & NEAR_REST : seed,
                      .stream = tensor,
-                     .integers = !real || dist == DIST_INTEGERS,
+                     .integers = !real || dist == DIST_INTEGERS || dist == DIST_PEAKS,
                      .low = x->domain_min,
                      .high = x->domain_max};
     if (is_unsigned(type))
         g->low = fmax(g->low, 0);
+    g->narrow = real && g->high - g->low < NARROW;
+    if (g->narrow && dist == DIST_PEAKS)
+        g->integers = false;
     if (g->integers && (!real || ceil(g->low) <= floor(g->high))) {
         g->low = ceil(g->low);
         g->high = floor(g->high);
@@ -290,10 +363,15 @@ static kw_code set_up(const task *t, const task_types *types, const task_shape *
         g->large = type == DTYPE_F16 ? 3 : 10;
     else
         g->large = dtype_bytes(type) == 1 ? 100 : 1000;
+    g->peak = type == DTYPE_F16 || dtype_bytes(type) == 1 ? PEAK_NARROW : PEAK;
     g->powers = type == DTYPE_F16 ? FAR_HALF : FAR;
     g->last_digits = type == DTYPE_F16 ? 0x1p-8 : 0x1p-21;
-    if (dist == DIST_SCALED)
+    if (dist == DIST_SCALED) {
         g->powers = scaled_powers(t, seed, tensor, type);
+        g->at_end = abs(g->powers) == MOST_POWERS_EXACT && dtype_bytes(type) >= 4;
+        if (g->at_end)
+            g->powers = g->powers > 0 ? GREATEST_POWER : LEAST_POWER;
+    }
     set_up_mixed(type, g);
     if (strcmp(x->init ? x->init : "", "index") == 0)
         return read_indices(t, types, shape, x, g, err);
@@ -368,8 +446,12 @@ kw_code inputs_fill(const task *t, const task_types *types, const task_shape *sh
     kw_code code = set_up(t, types, shape, tensor, dist, seed, l->type, &whole.g, err);
     if (code != KW_OK)
         return code;
-    if (dist == DIST_ROWS || dist == DIST_OFFSET || dist == DIST_SCALED)
-        whole.g.row = l->rank > 1 && l->stride[l->rank - 2] > 1 ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
+    const bool has_rows = l->rank > 1 && l->stride[l->rank - 2] > 1;
+    if (dist == DIST_ROWS || dist == DIST_OFFSET || dist == DIST_SCALED || dist == DIST_PEAKS)
+        whole.g.row = has_rows ? (uint64_t)l->stride[l->rank - 2] : SHORT_ROW;
+    if (dist == DIST_PEAKS && !has_rows && l->elements > 0) /* one row */
+        whole.g.row = l->elements;
+    whole.g.used = has_rows && l->shape[l->rank - 1] > 0 ? (uint64_t)l->shape[l->rank - 1] : whole.g.row;
     whole.g.elements = l->elements;
     const uint64_t places = dist == DIST_ROWS && l->elements > 0 ? (l->elements - 1) / whole.g.row + 1 : l->elements;
     whole.g.apart = places > 0 ? counter_rng_u64(seed, NEAR_STREAM, tensor) % places : 0;

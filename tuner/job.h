@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_VERSION 1
-#define JOB_MAX_CASES 96
+#define JOB_MAX_CASES 128
 
 typedef enum job_mode {
     JOB_COMPILE,  /* build only (and one launch where the driver compiles at launch): warms the caches */
@@ -50,6 +50,7 @@ typedef enum distribution {
     DIST_ROUND,               /* those above go round through the cases of every job; those below are for winners */
     DIST_OFFSET = DIST_ROUND, /* a row's elements lie close together, far from zero */
     DIST_SCALED,              /* normal, all of a case many powers of two up or down */
+    DIST_PEAKS,               /* small whole numbers, neighbours different, and far beyond them one in a row */
     DIST_COUNT
 } distribution;
 const char *distribution_name(distribution d);

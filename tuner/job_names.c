@@ -5,7 +5,7 @@
 
 static const char *const mode_names[] = {"compile", "verify", "evaluate", "time", "check", "probe", "binary"};
 static const char *const distribution_names[DIST_COUNT] = {"normal",   "integers", "large",  "sparse", "mixed",
-                                                           "negative", "rows",     "offset", "scaled"};
+                                                           "negative", "rows",     "offset", "scaled", "peaks"};
 static const char *const turns_names[TURNS_COUNT] = {"none", "time", "all"};
 static const char *const turn_names[TURN_COUNT] = {"none", "wait", "over"};
 static const char *const method_names[] = {"auto", "events", "batch"};

@@ -14,27 +14,30 @@
 typedef struct ledger_entry {
     char source_hash[HASH_HEX_SIZE];
     char *template_name, *config; /* config: canonical JSON */
-    bool ok;                 /* every measurement so far came out ok */
-    outcome outcome;         /* of the latest that did not, else ok */
-    verified verified;       /* the highest seen */
+    bool ok;                      /* every measurement so far came out ok */
+    outcome outcome;              /* of the latest that did not, else ok */
+    verified verified;            /* the highest seen */
     /* Timing method of the pooled samples; NULL if none. Samples of another method are not pooled: "batch" wins over
      * "events" where both exist. Rows without a method were not timed. */
     char *method;
-    double *samples;         /* ns, pooled */
+    double *samples; /* ns, pooled */
     size_t n_samples, capacity;
-    size_t n_rows;           /* measurements that brought samples */
-    double noise;            /* the largest A/A noise that a measurement behind the time was made under; 0: not known */
-    stats_summary time;      /* of the samples; without any (an import of summaries), the summary made from the most */
+    size_t n_rows;      /* measurements that brought samples */
+    double noise;       /* the largest A/A noise that a measurement behind the time was made under; 0: not known */
+    stats_summary time; /* of the samples; without any (an import of summaries), the summary made from the most */
 } ledger_entry;
 
 typedef struct ledger {
     ledger_entry *entries;
     size_t n, capacity;
-    size_t *slots;           /* hash table over the source hashes: 1 + index of the entry, 0: free */
+    size_t *slots; /* hash table over the source hashes: 1 + index of the entry, 0: free */
     size_t n_slots;
 } ledger;
 
-#define LEDGER_INIT {0, 0, 0, 0, 0}
+#define LEDGER_INIT \
+    { \
+        0, 0, 0, 0, 0 \
+    }
 
 void ledger_clear(ledger *l);
 /* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */

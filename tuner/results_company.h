@@ -9,7 +9,7 @@
 typedef struct company company;
 
 company *company_new(const trust *t); /* t: weights, borrowed; may be NULL */
-void company_free(company *c);         /* NULL is fine */
+void company_free(company *c);        /* NULL is fine */
 
 /* The first time through the rows, those of a group (counts[i]: row i counts) after the other, in the order of groups:
  * who is an outlier how often. Then, once: company_judged. May be left out. */

@@ -9,7 +9,7 @@
 struct store {
     sqlite3 *db;
     char *path;
-    int schema; /* of the file: older than ours only where it was opened for reading */
+    int schema;          /* of the file: older than ours only where it was opened for reading */
     struct trust *trust; /* of store_use_trust; NULL: everybody alike */
     /* Statements that are used often; made at the first use. */
     sqlite3_stmt *insert, *insert_once, *complete, *insert_variant, *replace_variant;

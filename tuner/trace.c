@@ -39,14 +39,13 @@ void trace_free(trace *t)
     free(t);
 }
 
-void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns,
-               int busy)
+void trace_add(trace *t, size_t track, const char *name, const char *detail, int64_t start_ns, int64_t end_ns, int busy)
 {
     if (!t)
         return;
     t->items = mem_grow(t->items, &t->capacity, t->n + 1, sizeof *t->items);
-    t->items[t->n++] = (interval){track, arena_strdup(t->memory, name), detail ? arena_strdup(t->memory, detail) : NULL,
-                                  start_ns, end_ns, busy};
+    t->items[t->n++] = (interval){
+        track, arena_strdup(t->memory, name), detail ? arena_strdup(t->memory, detail) : NULL, start_ns, end_ns, busy};
 }
 
 static int by_start(const void *a, const void *b)

@@ -9,7 +9,7 @@
 
 typedef struct trace trace;
 
-trace *trace_new(void); /* time zero is now */
+trace *trace_new(void);    /* time zero is now */
 void trace_free(trace *t); /* NULL is fine */
 /* An interval on a track (0: coordinator, 1..: workers). Times from clock_now_ns. `busy` ones (compile, verify, time)
  * count for trace_idle_share. t NULL: nothing happens. */

@@ -325,16 +325,17 @@ static bool run_both(run *r, const case_data *data, buffer_set *set, uint64_t se
 
 /* A third run of a small case, in the same buffers on inputs that the candidate has not met: whoever kept a result of
  * the first two gives that one, and what was left in temporaries is there. A winner runs a fourth time, on inputs that
- * differ from the third ones in few elements: it may know inputs by some of their elements. Fences are up
- * (device_launch.fenced): a read past an end shows in no result, and what was written there has been found before. */
-static bool run_on_others(run *r, const job_case *c, buffer_set *set, uint64_t seed)
+ * differ from the third ones in few elements, and on outputs that hold the third one's results: it may know inputs by
+ * some of their elements, or leave alone what is almost right. Fences are up (device_launch.fenced): a read past an end
+ * shows in no result, and what was written there has been found before. */
+static bool run_on_others(run *r, const job_case *c, buffer_set *set, uint64_t seed, int poison)
 {
     case_data *data = NULL;
     kw_error err;
     if (!run_case_data(r, c, seed, &data))
         return false;
     run_announce(r, r->stage);
-    if (buffers_restore_tensors(set, data, poison_of[0], guard_of[0], &err) != KW_OK)
+    if (buffers_restore_tensors(set, data, poison, guard_of[0], &err) != KW_OK)
         return run_device_failed(r, &err, "preparing the buffers");
     if (!run_spoil_local(r, set, poison_of[0]))
         return false;
@@ -342,19 +343,29 @@ static bool run_on_others(run *r, const job_case *c, buffer_set *set, uint64_t s
         set->launches[i].fenced = true;
     if (set->n_launches > 0 && device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
         return run_device_failed(r, &err, "running a third time, where a read outside of a tensor is an invalid one");
-    return run_check_all(r, data, set, poison_of[0], SCREEN_OUTPUTS, "on inputs that were not seen before: ");
+    return run_check_all(r, data, set, poison, SCREEN_OUTPUTS, "on inputs that were not seen before: ");
 }
 
-/* Many launches in a row, and one that is looked at: a kernel that counts its launches is another one by then. */
-static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_set *set)
+static void without_fences(buffer_set *set)
+{
+    for (size_t i = 0; i < set->n_launches; i++)
+        set->launches[i].fenced = false;
+}
+
+/* Many launches in a row, and two that are looked at: a kernel that counts its launches is another one by then, wherever
+ * it counts. The first has other inputs (`seed`) and the temporaries of the launches before, the second has nothing of
+ * them. */
+static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_set *set, uint64_t seed)
 {
     const int64_t start = clock_now_ns();
     kw_error err;
-    for (size_t i = 0; i < set->n_launches; i++)
-        set->launches[i].fenced = false;
+    without_fences(set);
     for (int i = 0; i < SOAK_RUNS && set->n_launches > 0 && clock_now_ns() - start < SOAK_NS; i++)
         if (device_run(r->device, r->program, set->launches, set->n_launches, &err) != KW_OK)
             return run_device_failed(r, &err, "running many times");
+    if (!run_on_others(r, c, set, seed, poison_of[0]))
+        return false;
+    without_fences(set);
     return run_once(r, data, set, 1, c->seed);
 }
 
@@ -438,10 +449,10 @@ bool run_verify_case(run *r, const job_case *c, bool keep_output, bool others)
         uint64_t seeds[CASE_SEEDS];
         const size_t n = case_seeds(r, c, others, seeds);
         for (size_t i = 1; good && i < n; i++)
-            good = run_on_others(r, c, set, seeds[i]);
+            good = run_on_others(r, c, set, seeds[i], i == 1 ? poison_of[0] : BUFFERS_UNWRITTEN);
+        if (good && n > 1 && r->job->mode == JOB_VERIFY && r->stage == STAGE_SMOKE)
+            good = run_soak(r, c, data, set, seeds[1]);
     }
-    if (good && others && r->job->mode == JOB_VERIFY && r->stage == STAGE_SMOKE)
-        good = run_soak(r, c, data, set);
     if (!good)
         add_shape(r, c);
     buffers_free(set);

@@ -3,8 +3,20 @@
 
 #include "base/counter_rng.h"
 
+#include <math.h>
+
 #define GAPS 8
 #define GAP_STREAM 4000
+
+/* An infinity, where the type has one: it is not lost when it is multiplied by zero, and no test for NaN finds it. */
+static kw_code leave_infinity(run *r, const guarded *g, dtype type, size_t at, kw_error *err)
+{
+    unsigned char cell[8];
+    if (!dtype_is_float(type))
+        return device_fill(r->device, g->whole, at, dtype_bytes(type), SECOND_POISON, err);
+    dtype_store(type, cell, 0, (double)INFINITY);
+    return device_write(r->device, g->whole, at, cell, dtype_bytes(type), err);
+}
 
 bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64_t seed)
 {
@@ -20,8 +32,12 @@ bool run_leave_gaps(run *r, const case_data *data, const buffer_set *set, uint64
         for (uint64_t k = 0; k < GAPS && k < l->elements && code == KW_OK; k++) {
             const size_t at = g->guard + counter_rng_u64(seed, GAP_STREAM + i, k) % l->elements * size;
             const size_t other = counter_rng_u64(seed, GAP_STREAM + i, GAPS + k) % l->elements * size;
-            code = k % 2 == 0 ? device_fill(r->device, g->whole, at, size, SECOND_POISON, &err)
-                              : device_copy(r->device, r->verified[i], other, g->whole, at, size, &err);
+            if (k % 4 == 0)
+                code = device_fill(r->device, g->whole, at, size, SECOND_POISON, &err);
+            else if (k % 4 == 2)
+                code = leave_infinity(r, g, l->type, at, &err);
+            else
+                code = device_copy(r->device, r->verified[i], other, g->whole, at, size, &err);
         }
     }
     return code == KW_OK || run_device_failed(r, &err, "preparing the outputs");

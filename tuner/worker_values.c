@@ -139,7 +139,8 @@ static kw_code make_expected(const case_request *q, case_data *data, size_t tens
     ask_reference(q, data, (const double *const *)data->values, tensor, 0, e->n, e->logical, e->value, e->scale);
     for (size_t i = 0; i < e->n; i++)
         e->max_scale = fmax(e->max_scale, fabs(e->scale[i]));
-    e->rule.exact = q->c->dist == DIST_INTEGERS && verify_must_be_exact(&e->rule, e->value, e->scale, e->n);
+    const bool whole = q->c->dist == DIST_INTEGERS || q->c->dist == DIST_PEAKS;
+    e->rule.exact = whole && verify_must_be_exact(&e->rule, e->value, e->scale, e->n);
     e->known = true;
     return KW_OK;
 }

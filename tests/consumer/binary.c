@@ -55,8 +55,8 @@ static cl_kernel create_kernel(cl_program program, const char *name, cl_int *err
     return clCreateKernel(program, TROUBLE == 4 && of_binary ? "no_such_kernel" : name, error);
 }
 
-static cl_int group_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value,
-                         size_t *got)
+static cl_int group_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size,
+                         void *value, size_t *got)
 {
     cl_int error = clGetKernelWorkGroupInfo(kernel, device, what, size, value, got);
     if (TROUBLE == 5 && what == CL_KERNEL_WORK_GROUP_SIZE)
