@@ -183,25 +183,32 @@ class Enough(Exception):
     """The budget is spent."""
 
 
+def recorded_conditions(space):
+    """One condition for each parameter but the first: that something recorded begins with the values chosen so far. They admit
+    what is recorded and nothing else, in a form that names what it needs."""
+    rows = [key.split(",") for key in space.times]
+    for i in range(1, len(space.keys)):
+        known = {tuple(row[:i + 1]) for row in rows}
+        yield space.keys[i], eval(f"lambda {', '.join(space.keys[:i + 1])}: "
+                                  f"({', '.join(f'str({k})' for k in space.keys[:i + 1])}) in known", {"known": known})
+
+
 def pyatf_parameters(space):
     """Each condition belongs to the last parameter that it names, which is where pyATF evaluates it."""
     from pyatf import TP, Set
+    constraints, last = {}, {}
     if callable(space.restrictions):
-        raise ValueError("pyATF needs conditions, and this space has none written down")
-    last = {}
-    for text in space.restrictions:
-        code = compile(text, "condition", "eval")
-        names = [k for k in space.keys if k in code.co_names]
-        last.setdefault(names[-1], []).append((text, names))
-    parameters = []
-    for k in space.keys:
-        constraint = None
-        if k in last:
-            text = " and ".join(f"({c})" for c, _ in last[k])
-            names = [n for n in space.keys if any(n in used for _, used in last[k])]
-            constraint = eval(f"lambda {', '.join(names)}: {text}")  # the text of the problem file
-        parameters.append(TP(k, Set(*space.data["tune_params"][k]), constraint))
-    return parameters
+        constraints = dict(recorded_conditions(space))
+    else:
+        for text in space.restrictions:
+            code = compile(text, "condition", "eval")
+            names = [k for k in space.keys if k in code.co_names]
+            last.setdefault(names[-1], []).append((text, names))
+    for k, conditions in last.items():
+        text = " and ".join(f"({c})" for c, _ in conditions)
+        names = [n for n in space.keys if any(n in used for _, used in conditions)]
+        constraints[k] = eval(f"lambda {', '.join(names)}: {text}")  # the text of the problem file
+    return [TP(k, Set(*space.data["tune_params"][k]), constraints.get(k)) for k in space.keys]
 
 
 def run_pyatf(space, name, budget, limit):
