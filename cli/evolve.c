@@ -125,7 +125,6 @@ static json *model_to_json(const evolve_model *m)
 static void print_json(const evolve_result *r)
 {
     json *j = json_new_object();
-    strb text = STRB_INIT;
     const struct {
         const char *name;
         uint64_t value;
@@ -138,6 +137,7 @@ static void print_json(const evolve_result *r)
                   {"no_compile", r->no_compile},
                   {"not_a_template", r->unread},
                   {"no_code", r->no_code},
+                  {"no_answer", r->no_answer},
                   {"unchanged", r->unchanged},
                   {"duplicate", r->duplicate},
                   {"not_asked", r->not_asked},
@@ -167,9 +167,7 @@ static void print_json(const evolve_result *r)
     }
     if (r->archive)
         json_set(j, "archive", archive_to_json(r->archive));
-    json_print(j, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
+    cli_print_json(j);
     json_free(j);
 }
 
@@ -269,6 +267,19 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
     return code;
 }
 
+/* Before hours of work, not behind them. */
+static kw_code check_out(const char *path, kw_error *err)
+{
+    char *folder = fs_folder_of(path);
+    kw_code code = KW_OK;
+    if (fs_is_folder(path))
+        code = kw_error_set(err, KW_BAD_INPUT, "-o %s: it is a folder; name a file", path);
+    else if (!fs_is_folder(folder))
+        code = kw_error_set(err, KW_BAD_INPUT, "-o %s: there is no folder %s", path, folder);
+    free(folder);
+    return code;
+}
+
 static kw_code write_best(const evolve_cli *c, const evolve_result *r, kw_error *err)
 {
     if (!c->out)
@@ -285,6 +296,8 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
     evolve_result r;
     job_setup setup;
     kw_code code = options_of(c, &o, err);
+    if (code == KW_OK && c->out)
+        code = check_out(c->out, err);
     if (code == KW_OK)
         code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
     if (code != KW_OK)
@@ -315,6 +328,9 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
             c->json ? print_json(&r) : print_text(&r);
         if (code == KW_OK)
             code = write_best(c, &r, err);
+        if (code == KW_OK && !o.recorded && r.no_answer > 0 && r.no_answer + r.not_asked == r.attempts && !r.abandoned)
+            code = kw_error_set(err, KW_FAILED, "none of %llu questions was answered: %s",
+                                (unsigned long long)r.no_answer, r.no_answer_why);
         if (code == KW_OK && r.abandoned)
             code = kw_error_set(err, KW_FAILED, "ended before its budget was used: %s", r.why);
         evolve_result_clear(&r);
@@ -355,7 +371,7 @@ int cli_evolve(int argc, char **argv)
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--config", OPTION_TEXT, &c.config, "FILE", "endpoints and prices; default $KERNWRIGHT_LLM_CONFIG"},
         {"--temperature", OPTION_TEXT, &c.temperature, "T", "of the model; default: not sent"},
-        {"--max-tokens", OPTION_LIMIT, &c.max_tokens, "N", "tokens of the whole run"},
+        {"--max-tokens", OPTION_TOTAL, &c.max_tokens, "N", "tokens of the whole run"},
         {"--max-cost", OPTION_TEXT, &c.max_cost, "X", "cost of the whole run, in the unit of the prices"},
         {"--max-prompt", OPTION_LIMIT, &c.max_prompt, "N", "tokens of one prompt; default 24000"},
         {"--max-reply", OPTION_LIMIT, &c.max_reply, "N", "tokens of one reply; default 8000"},

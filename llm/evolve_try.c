@@ -24,19 +24,19 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
         hash_hex(text, strlen(text), hash);
         const char *event = json_text(json_get(next, "event")), *recorded = json_text(json_get(next, "key"));
         if (!event || strcmp(event, "trial") != 0 || !recorded || strcmp(recorded, key) != 0)
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the trial of %s was expected",
-                                journal_line(e->o->journal), key);
-        code = trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, e->err);
-        if (code == KW_OK && strcmp(out->template_hash, hash) != 0) {
+            return journal_misfit(e->o->journal, KW_FAILED, e->err, "the trial of %s was expected", key);
+        kw_error why = {0};
+        if (trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, &why) != KW_OK)
+            return journal_misfit(e->o->journal, KW_BAD_INPUT, e->err, "%s", why.message);
+        if (strcmp(out->template_hash, hash) != 0) {
             trial_result_clear(out);
-            return kw_error_set(e->err, KW_FAILED,
-                                "journal, line %zu: %s is not the text that was tried: its reply was changed since; "
-                                "put it back, or begin in another folder",
-                                journal_line(e->o->journal), key);
+            return journal_misfit(e->o->journal, KW_FAILED, e->err,
+                                  "%s is not the text that was tried: its %s was changed since", key,
+                                  strncmp(key, "seed-", 5) == 0 ? "template" : "reply");
         }
-        if (code == KW_OK && e->o->trial->note)
+        if (e->o->trial->note)
             e->o->trial->note(e->o->trial_state, text, out);
-        return code == KW_OK ? journal_pass(e->o->journal, e->err) : code;
+        return journal_pass(e->o->journal, e->err);
     }
     if (e->o->recorded_only)
         return journal_pass(e->o->journal, e->err); /* it was cut: there is no device to go on with */
@@ -62,8 +62,7 @@ static kw_code get_retime(evolution *e, const offer *held, const offer *now, dou
         const json *x = json_get(next, "held"), *y = json_get(next, "now");
         const char *event = json_text(json_get(next, "event"));
         if (!event || strcmp(event, "retime") != 0)
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: a re-timing was expected",
-                                journal_line(e->o->journal));
+            return journal_misfit(e->o->journal, KW_FAILED, e->err, "a re-timing was expected");
         *a = json_kind_of(x) == JSON_NUMBER ? json_number(x) : NAN;
         *b = json_kind_of(y) == JSON_NUMBER ? json_number(y) : NAN;
         return journal_pass(e->o->journal, e->err);
