@@ -128,21 +128,11 @@ static void print_json(const evolve_result *r)
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"attempts", r->attempts},
-                  {"right", r->right},
-                  {"repaired", r->repaired},
-                  {"better", r->better_than_parent},
-                  {"wrong", r->wrong},
-                  {"failed", r->failed},
-                  {"no_compile", r->no_compile},
-                  {"not_a_template", r->unread},
-                  {"no_code", r->no_code},
-                  {"no_answer", r->no_answer},
-                  {"unchanged", r->unchanged},
-                  {"duplicate", r->duplicate},
-                  {"not_asked", r->not_asked},
-                  {"pending", r->pending},
-                  {"targets", r->steering.asked},
+    } counts[] = {{"attempts", r->attempts},         {"right", r->right},           {"repaired", r->repaired},
+                  {"better", r->better_than_parent}, {"wrong", r->wrong},           {"failed", r->failed},
+                  {"no_compile", r->no_compile},     {"not_a_template", r->unread}, {"no_code", r->no_code},
+                  {"no_answer", r->no_answer},       {"unchanged", r->unchanged},   {"duplicate", r->duplicate},
+                  {"not_asked", r->not_asked},       {"pending", r->pending},       {"targets", r->steering.asked},
                   {"targets_hit", r->steering.hit}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_set_int(j, counts[i].name, (int64_t)counts[i].value);

@@ -341,7 +341,8 @@ static kw_code take_key(endpoint *e, kw_error *err)
     }
     for (const char *p = value; *p; p++) {
         if ((unsigned char)*p <= ' ' || *p == 0x7f)
-            return kw_error_set(err, KW_ENVIRONMENT, "--llm %s: the key in %s holds a space or a line break: take it "
+            return kw_error_set(err, KW_ENVIRONMENT,
+                                "--llm %s: the key in %s holds a space or a line break: take it "
                                 "out",
                                 d->name, variable);
     }

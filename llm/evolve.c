@@ -138,7 +138,8 @@ static kw_code read_recorded(const evolution *e, const char *key, llm_status sta
     if (code == KW_OK)
         code = exchange_read_reply(e->o->folder, key, r, &why);
     if (code != KW_OK && status <= LLM_CUT)
-        return kw_error_set(e->err, code, "%s; the journal, line %zu, says that it came: put it back, or begin in "
+        return kw_error_set(e->err, code,
+                            "%s; the journal, line %zu, says that it came: put it back, or begin in "
                             "another folder",
                             why.message, journal_line(e->o->journal));
     if (code != KW_OK) {

@@ -80,11 +80,11 @@ typedef struct evolve_result {
     char *best_config; /* Owned */
     archive *archive;  /* Owned */
     llm_totals totals;
-    size_t waiting; /* prompts without a reply that the run left behind (leave_when_waiting) */
-    bool abandoned; /* it ended since nobody was left to ask */
-    uint64_t no_answer; /* of no_code: attempts whose question was answered with nothing */
+    size_t waiting;      /* prompts without a reply that the run left behind (leave_when_waiting) */
+    bool abandoned;      /* it ended since nobody was left to ask */
+    uint64_t no_answer;  /* of no_code: attempts whose question was answered with nothing */
     char *no_answer_why; /* of the last of them; NULL. Owned */
-    char *why;      /* why it ended. Owned */
+    char *why;           /* why it ended. Owned */
 } evolve_result;
 void evolve_result_clear(evolve_result *r);
 

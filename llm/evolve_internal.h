@@ -31,7 +31,7 @@ typedef struct attempt {
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
-    bool nobody; /* followed: nobody was left to ask, or its question was not sent */
+    bool nobody;                        /* followed: nobody was left to ask, or its question was not sent */
     int shrinks;                        /* how often the prompt was too long for the server */
     char *prompt;                       /* while ASKED: sent again by a run that goes on */
     char *repair_text, *repair_problem; /* while a repair is asked for: what its prompt was made of */

@@ -18,9 +18,9 @@ static kw_code wrong(const char *folder, const char *member, kw_error *err)
 /* evolve_settings.c writes them. */
 static const char *unknown_member(const json *info)
 {
-    static const char *const known[] = {"task",      "types",   "shapes", "device", "seed", "archive",
-                                        "gradient",  "targets", "meta",   "operators", "repairs", "rungs",
-                                        "cold",      "probe",   "independent", "steering"};
+    static const char *const known[] = {"task",     "types",   "shapes",      "device",    "seed",    "archive",
+                                        "gradient", "targets", "meta",        "operators", "repairs", "rungs",
+                                        "cold",     "probe",   "independent", "steering"};
     for (const json *m = json_first(info); m; m = json_next(m)) {
         size_t i = 0;
         while (i < sizeof known / sizeof *known && strcmp(known[i], json_key(m)) != 0)
@@ -89,8 +89,8 @@ kw_code evolve_record_options(const json *first, const char *folder, evolve_task
         return kw_error_set(err, KW_BAD_INPUT, "%s: it is of the task %s, not %s", folder, name, o->task->name);
     if (unknown_member(info))
         return kw_error_set(err, KW_BAD_INPUT,
-                            "%s/journal.jsonl:1: \"%.60s\" of its run is not known here: a later version wrote it", folder,
-                            unknown_member(info));
+                            "%s/journal.jsonl:1: \"%.60s\" of its run is not known here: a later version wrote it",
+                            folder, unknown_member(info));
     kw_code code = task_types_parse(o->task, types, &o->types, err);
     if (code == KW_OK)
         code = read_shapes(json_get(info, "shapes"), folder, o->task, shapes, n_shapes, err);
@@ -147,6 +147,6 @@ kw_code evolve_record_attempts(const char *folder, uint64_t *out, kw_error *err)
     free(names);
     *out = last;
     return last > 0 ? KW_OK
-                    : kw_error_set(err, KW_BAD_INPUT, "--llm replay:%s: it has no reply (generate-000001.reply.md, ...)",
-                                   folder);
+                    : kw_error_set(err, KW_BAD_INPUT,
+                                   "--llm replay:%s: it has no reply (generate-000001.reply.md, ...)", folder);
 }

@@ -128,10 +128,11 @@ static kw_code check_seeds(const opened *p, kw_error *err)
         char hash[HASH_HEX_SIZE];
         hash_hex(p->seeds[i], strlen(p->seeds[i]), hash);
         if (!json_text(s) || strcmp(json_text(s), hash) != 0)
-            return kw_error_set(err, KW_FAILED,
-                                "%s/seed-%06zu.template.cl: it is not the template that the run began with: put it back, "
-                                "or begin in another folder",
-                                p->folder, i + 1);
+            return kw_error_set(
+                err, KW_FAILED,
+                "%s/seed-%06zu.template.cl: it is not the template that the run began with: put it back, "
+                "or begin in another folder",
+                p->folder, i + 1);
     }
     return KW_OK;
 }

@@ -211,12 +211,15 @@ kw_code evolve_seeds(evolution *e)
         hash_hex(e->o->seeds[i], strlen(e->o->seeds[i]), hash);
         if (evolve_find(e, hash))
             continue;
+        const bool followed = journal_following(e->o->journal);
         kw_code code = get_trial(e, key, e->o->seeds[i], pump_nothing, &r);
         if (code != KW_OK)
             return code;
         const candidate_kept *k = keep(e, e->o->seeds[i], &r);
         if (i == 0)
             e->result->base_fitness = r.fitness;
+        if (r.outcome != OUTCOME_OK && !followed)
+            log_warn("%s, which the run begins with: %s: %s", key, evolve_outcome(&r), r.detail ? r.detail : "no reason");
         code = offer_all(e, &k->result, 0);
         if (code != KW_OK)
             return code;

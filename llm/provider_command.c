@@ -117,8 +117,8 @@ static kw_code submit(void *state, const llm_request *q, kw_error *err)
     return code;
 }
 
-/* What the program wrote, as text: bytes that are none are replaced, so is NUL. At most `limit` bytes, also of the text:
- * it is read again from a file. */
+/* What the program wrote, as text: bytes that are none are replaced, so is NUL. At most `limit` bytes, also of the
+ * text: it is read again from a file. */
 static char *text_of(const char *path, size_t limit, bool *cut)
 {
     strb raw = STRB_INIT, text = STRB_INIT;

@@ -67,7 +67,7 @@ static kw_code unknown_provider(const char *spec, kw_error *err)
         kw_error_set(err, KW_BAD_INPUT, "--llm %s: behind \"%s\" stands a colon, or nothing", spec, name);
     else
         kw_error_set(err, KW_BAD_INPUT, "--llm %s: there is no provider \"%s\"%s%s%s (there are %s)", spec, name,
-                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", strb_text(&known));
+                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", strb_text(&known));
     strb_clear(&known);
     free(name);
     return KW_BAD_INPUT;
@@ -96,8 +96,8 @@ static kw_code take_weight(char *text, double *weight, kw_error *err)
         return KW_OK;
     if (!(number > 0) || !isfinite(number))
         return kw_error_set(err, KW_BAD_INPUT,
-                            "--llm %s: a weight is a number above 0 (where \"%s\" is no weight, write *1 behind it)", text,
-                            star);
+                            "--llm %s: a weight is a number above 0 (where \"%s\" is no weight, write *1 behind it)",
+                            text, star);
     *weight = number;
     *star = 0;
     return KW_OK;

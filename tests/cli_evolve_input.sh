@@ -1,7 +1,7 @@
 #!/bin/sh
 # evolve: options, providers, keys, programs, records and journals that are not what they should be. Each time one line that
 # says what, where and what to do; nothing that was there is lost, no program is left behind.
-# shellcheck disable=SC2154,SC2086 # variables come from support/cli.sh; $copied is words
+# shellcheck disable=SC2154,SC2086,SC2317,SC2016 # variables come from support/cli.sh; $copied is words; texts of programs
 # shellcheck source=tests/support/cli.sh
 . "$(dirname "$0")/support/cli.sh"
 export KERNWRIGHT_CACHE="$work/cache"
@@ -217,7 +217,6 @@ check 'and no candidate' has "$output" '2 candidates asked for'
 # A terminal that goes away interrupts, in order; ended without being asked, the run goes on all the same.
 for signal in HUP KILL; do
     rm -rf asked left
-    # shellcheck disable=SC2016 # for the program's shell
     "$kw" evolve $copied --llm 'command:echo $$ >left; cat >/dev/null; exec sleep 600' --record asked --budget 1 >out 2>err &
     pid=$!
     for _ in $(seq 600); do
