@@ -367,6 +367,8 @@ static void fill_result(evolution *e, kw_code code)
     r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {
         r->best_fitness = best->best.fitness;
+        r->best_speed_up = evolve_speed_up(&k->result);
+        evolve_trace_best(e, k->hash, r);
         r->best_text = mem_strdup(k->text);
         r->best_config = mem_strdup(best->best.config);
         memcpy(r->best_hash, k->hash, sizeof r->best_hash);

@@ -10,6 +10,8 @@
 typedef struct candidate_kept {
     char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
     char parent_hash[HASH_HEX_SIZE]; /* "": a seed */
+    char key[EXCHANGE_KEY_SIZE];
+    const char *move; /* what was asked for; NULL: a seed */
     char *text;
     trial_result result;
 } candidate_kept;
@@ -107,6 +109,12 @@ int evolve_cell(const trial_result *r); /* of its best configuration; -1: none i
 kw_code evolve_try(evolution *e, attempt *a);
 const char *evolve_outcome(const trial_result *r); /* a name for the journal */
 kw_code evolve_seeds(evolution *e);
+
+/* evolve_learnt.c: for the end. */
+void evolve_note_move(evolution *e, const attempt *a,
+                      const trial_result *r); /* an attempt has ended; r NULL: no trial */
+void evolve_trace_best(const evolution *e, const char *hash, evolve_result *r); /* fills r's lineage */
+double evolve_speed_up(const trial_result *r);
 
 /* evolve_json.c: trials as events. */
 json *trial_to_json(const trial_result *r);

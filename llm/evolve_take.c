@@ -317,6 +317,7 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
     steer_done(e->steer, a->ordinal);
     e->n_lost += e->following && a->nobody && !*a->tried_hash;
     count(e, a, outcome_text, r, detail);
+    evolve_note_move(e, a, r);
     evolve_forget_texts(a);
     a->state = ATTEMPT_DONE;
     strb_reset(&e->last);

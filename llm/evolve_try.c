@@ -126,11 +126,12 @@ static kw_code offer_all(evolution *e, const trial_result *r, uint64_t ordinal)
     return KW_OK;
 }
 
-static candidate_kept *keep(evolution *e, const char *text, const trial_result *r)
+static candidate_kept *keep(evolution *e, const char *key, const char *text, const trial_result *r)
 {
     e->kept = mem_grow(e->kept, &e->kept_capacity, e->n_kept + 1, sizeof *e->kept);
     candidate_kept *k = &e->kept[e->n_kept++];
     memset(k, 0, sizeof *k);
+    (void)snprintf(k->key, sizeof k->key, "%s", key);
     hash_hex(text, strlen(text), k->hash);
     evolve_essence(e, text, k->essence);
     k->text = mem_strdup(text);
@@ -184,8 +185,9 @@ kw_code evolve_try(evolution *e, attempt *a)
     if (code != KW_OK)
         return code;
     a = &e->attempts[index];
-    const candidate_kept *k = keep(e, a->text, &r);
+    const candidate_kept *k = keep(e, key, a->text, &r);
     note_same_kernel(e, key);
+    e->kept[e->n_kept - 1].move = a->choice.move;
     memcpy(e->kept[e->n_kept - 1].parent_hash, a->parent_hash, sizeof a->parent_hash);
     memcpy(a->tried_hash, k->hash, sizeof a->tried_hash);
     code = offer_all(e, &k->result, ordinal);
@@ -215,11 +217,12 @@ kw_code evolve_seeds(evolution *e)
         kw_code code = get_trial(e, key, e->o->seeds[i], pump_nothing, &r);
         if (code != KW_OK)
             return code;
-        const candidate_kept *k = keep(e, e->o->seeds[i], &r);
+        const candidate_kept *k = keep(e, key, e->o->seeds[i], &r);
         if (i == 0)
             e->result->base_fitness = r.fitness;
         if (r.outcome != OUTCOME_OK && !followed)
-            log_warn("%s, which the run begins with: %s: %s", key, evolve_outcome(&r), r.detail ? r.detail : "no reason");
+            log_warn("%s, which the run begins with: %s: %s", key, evolve_outcome(&r),
+                     r.detail ? r.detail : "no reason");
         code = offer_all(e, &k->result, 0);
         if (code != KW_OK)
             return code;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A whole run of `kernwright evolve` with the very small model of `make check-llm`, at a server on 127.0.0.1:PORT. The model
-# writes rubbish: that is the test. Whatever it writes, the run comes to its end, every exchange is kept, every candidate
-# has an outcome, limits hold, and the run repeats from its record and goes on from its journal.
+# A whole run of `kernwright evolve` with the very small model of `make check-llm`, at a server on 127.0.0.1:PORT. The
+# model writes rubbish: that is the test. Whatever it writes, the run comes to its end, every exchange is kept, every
+# candidate has an outcome, limits hold, and the run repeats from its record and goes on from its journal.
 #     BUILD=build PORT=8080 tests/llm/check_evolve.sh
 # Small on purpose: few candidates, short prompts and replies, one shape, one configuration, one question at a time: a
 # minute or two on two quiet cores. A machine on which that takes longer than the deadline interrupts the run, and looks at
@@ -33,8 +33,8 @@ same() { # A B
     [ "$1" = "$2" ] || { echo "    \"$1\" is not \"$2\"" >&2; return 1; }
 }
 
-number() { # NAME; of the last JSON result
-    sed "s/.*\"$1\":\\([0-9]*\\).*/\\1/" result.json
+number() { # NAME; of the result, the first of that name
+    grep -o "\"$1\":[0-9]*" result.json | head -n 1 | cut -d: -f2
 }
 
 events() { # EVENT; how many the journal has
