@@ -78,7 +78,7 @@ static void print_best(const evolve_result *r)
         return;
     printf("best: fitness %.3f (the plain kernel %.3f), template %.12s, %s\n", r->best_fitness, r->base_fitness,
            r->best_hash, r->best_config);
-    if (isfinite(r->best_speed_up))
+    if (isfinite(r->best_speed_up) && fabs(r->best_speed_up - 1) > 0.005)
         printf("%.3g times as fast as the plain kernel at its default (geometric mean over shapes)\n",
                r->best_speed_up);
     for (size_t i = 0; i < r->n_lineage && r->n_lineage > 1; i++) {
