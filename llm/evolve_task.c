@@ -370,8 +370,11 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
         o.operators = 1;
     choose_folder(&p);
     kw_code code = KW_OK;
-    if (o.recorded && !p.folder)
-        code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded needs --llm replay:DIR");
+    if (o.recorded && (!p.replays || !fs_is_folder(o.llm + strlen("replay:"))))
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "--measurements recorded needs --llm replay:DIR alone, of a folder that is there");
+    else if (o.recorded && o.record)
+        code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded writes nothing: leave --record away");
     if (o.leave_when_waiting && (strncmp(o.llm, "folder:", 7) != 0 || strchr(o.llm, ',')))
         code =
             kw_error_set(err, KW_BAD_INPUT,

@@ -179,6 +179,8 @@ only_repeated '"meta" of its run cannot be read' '{ sub(/"meta":true/, "\"meta\"
 only_repeated '"future" of its run is not known here' '{ sub(/"seed":0/, "\"seed\":0,\"future\":1") } 1'
 only_repeated 'does not begin with a run' 'NR > 1'
 cat good/journal.jsonl good/journal.jsonl >twice
+refuses_at_once 'a repetition that is to be kept' 2 'leave --record away' evolve $repeat --llm replay:good --record other
+refuses_at_once 'a repetition of two' 2 'needs --llm replay:DIR alone' evolve $repeat --llm replay:good,replay:good
 refuses_at_once 'a report of two runs in one journal' 2 "twice:$(($(wc -l <good/journal.jsonl) + 1)): a second run begins here" evolve --report twice
 
 # Files of a record that were changed, or are gone.
