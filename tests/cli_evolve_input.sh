@@ -199,6 +199,12 @@ record 'a reply that was edited where nobody looks' 1 'spoilt/generate-000002.re
     sed -i '1s/^/Well. /' generate-000002.reply.md
 record 'a template that was edited' 1 'spoilt/seed-000001.template.cl: it is not the template that the run began with' \
     sed -i 's/plain/plane/' seed-000001.template.cl
+rm -rf spoilt
+cp -r good spoilt
+echo '{"status":"ok","tokens":{"input":9007199254740991,"output":9007199254740991},"cost":-1}' >spoilt/generate-000001.meta.json
+works 'counts and costs that are none' evolve $repeat --llm replay:spoilt --json
+check 'are not known' has "$output" '"tokens":'
+check 'and not negative' test "$(printf '%s' "$output" | sed 's/.*"tokens":\(-*[0-9]*\).*/\1/')" -ge 0
 rm -rf lost
 cp -r good lost
 rm lost/journal.jsonl
