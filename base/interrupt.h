@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
-/* From now on SIGINT and SIGTERM are noted; interrupt_ignore gives them back their usual effect. Not beside a loop of
- * events that watches signals itself. */
+/* From now on SIGINT, SIGTERM, and SIGHUP where it is not ignored, are noted; interrupt_ignore gives them back their
+ * usual effect. Not beside a loop of events that watches signals itself. */
 void interrupt_watch(void);
 void interrupt_ignore(void);
 bool interrupt_arrived(void);
+bool interrupt_is_ignored(int signum); /* as nohup leaves SIGHUP */
 
 #endif

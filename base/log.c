@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LIVE_INTERVAL_NS (10 * (int64_t)1000000000)
@@ -43,6 +44,18 @@ void log_set_level(log_level level)
     state.level = level;
 }
 
+/* How much of the line stands in one row of the terminal: what wraps could not be erased. */
+static int fits(const char *text)
+{
+    struct winsize w;
+    size_t n = strlen(text);
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < 2 || n < w.ws_col)
+        return (int)n;
+    for (n = w.ws_col - 1u; n > 0 && (text[n] & 0xc0) == 0x80;) /* within a character */
+        n--;
+    return (int)n;
+}
+
 static void erase_live(void)
 {
     if (state.live_on_screen)
@@ -66,7 +79,7 @@ void log_message(log_level level, const char *format, ...)
     erase_live();
     fprintf(stderr, "%s\n", strb_text(&text));
     if (redraw) {
-        fputs(strb_text(&state.live), stderr);
+        fprintf(stderr, "%.*s", fits(strb_text(&state.live)), strb_text(&state.live));
         state.live_on_screen = true;
     }
     fflush(stderr);
@@ -90,7 +103,7 @@ void log_live(const char *format, ...)
         return;
     if (state.terminal) {
         erase_live();
-        fputs(strb_text(&state.live), stderr);
+        fprintf(stderr, "%.*s", fits(strb_text(&state.live)), strb_text(&state.live));
         state.live_on_screen = true;
         fflush(stderr);
         return;

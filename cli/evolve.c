@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 #include "cli/evolve_report.h"
+#include "cli/evolve_result.h"
 #include "cli/job_setup.h"
 #include "cli/options.h"
 
@@ -37,140 +38,6 @@ static void on_progress(const evolve_progress *p, void *cookie)
     evolve_live_line(cookie, p, clock_now_ns(), &text);
     log_live("%s", strb_text(&text));
     strb_clear(&text);
-}
-
-static void print_spent(const llm_totals *t)
-{
-    if (llm_tokens_used(&t->usage) == 0)
-        return;
-    printf("spent: %lld tokens%s in %lld replies", (long long)llm_tokens_used(&t->usage),
-           t->usage.estimated ? " (partly estimated)" : "", (long long)t->replies);
-    if (t->unpriced == 0)
-        printf(", %.4g in money", t->cost);
-    putchar('\n');
-}
-
-static void print_models(const evolve_result *r)
-{
-    for (size_t i = 0; i < r->n_models; i++) {
-        const evolve_model *m = &r->models[i];
-        printf("%s: %llu replies, %llu with a template", *m->name ? m->name : "model not named",
-               (unsigned long long)m->replies, (unsigned long long)m->with_template);
-        if (m->edits > 0)
-            printf(", %llu of %llu edits applied", (unsigned long long)(m->edits - m->edits_failed),
-                   (unsigned long long)m->edits);
-        putchar('\n');
-    }
-}
-
-static void print_kinds(const evolve_result *r)
-{
-    const uint64_t right = r->right + 1; /* and the seed */
-    if (r->most_cell < 0)
-        return;
-    behaviour b = behaviour_of_cell(r->most_cell);
-    printf("kinds: %llu; most candidates are of memory %d, compute %d, parallelism %d: %llu\n",
-           (unsigned long long)r->kinds, b.level[0], b.level[1], b.level[2], (unsigned long long)r->of_most);
-    if (right >= 8 && 4 * r->of_most > 3 * right)
-        log_warn("three of four right candidates are of one kind (memory %d, compute %d, parallelism %d): the archive "
-                 "tells little apart here",
-                 b.level[0], b.level[1], b.level[2]);
-}
-
-static void print_text(const evolve_result *r)
-{
-    strb map = STRB_INIT;
-    printf("%llu candidates asked for: %llu right (%llu after a repair), %llu better than their parent, %llu wrong, "
-           "%llu crashed or hung, %llu did not compile, %llu not a template, %llu without code, %llu unchanged, "
-           "%llu seen before\n",
-           (unsigned long long)r->attempts, (unsigned long long)r->right, (unsigned long long)r->repaired,
-           (unsigned long long)r->better_than_parent, (unsigned long long)r->wrong, (unsigned long long)r->failed,
-           (unsigned long long)r->no_compile, (unsigned long long)r->unread, (unsigned long long)r->no_code,
-           (unsigned long long)r->unchanged, (unsigned long long)r->duplicate);
-    if (r->not_asked + r->pending > 0)
-        printf("and %llu not asked, %llu without an end yet\n", (unsigned long long)r->not_asked,
-               (unsigned long long)r->pending);
-    printf("targets: %llu asked for, %llu reached, %llu came nearer\n", (unsigned long long)r->steering.asked,
-           (unsigned long long)r->steering.hit, (unsigned long long)r->steering.nearer);
-    if (r->same_kernel > 0)
-        printf("%llu templates expand to a kernel that was tried before\n", (unsigned long long)r->same_kernel);
-    print_kinds(r);
-    print_models(r);
-    print_spent(&r->totals);
-    printf("ended: %s\n", r->why ? r->why : "");
-    if (r->archive) {
-        archive_print(r->archive, &map);
-        printf("\n%s\n", strb_text(&map));
-    }
-    if (r->best_text)
-        printf("best: fitness %.3f (the plain kernel %.3f), template %.12s, %s\n", r->best_fitness, r->base_fitness,
-               r->best_hash, r->best_config);
-    if (r->totals.same_prompts + r->totals.other_prompts > 0)
-        printf("replay: %lld prompts as recorded, %lld others\n", (long long)r->totals.same_prompts,
-               (long long)r->totals.other_prompts);
-    strb_clear(&map);
-}
-
-static json *model_to_json(const evolve_model *m)
-{
-    json *j = json_new_object();
-    json_set_string(j, "model", m->name);
-    json_set_int(j, "replies", (int64_t)m->replies);
-    json_set_int(j, "with_template", (int64_t)m->with_template);
-    json_set_int(j, "edits", (int64_t)m->edits);
-    json_set_int(j, "edits_failed", (int64_t)m->edits_failed);
-    return j;
-}
-
-static void print_json(const evolve_result *r)
-{
-    json *j = json_new_object();
-    strb text = STRB_INIT;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counts[] = {{"attempts", r->attempts},
-                  {"right", r->right},
-                  {"repaired", r->repaired},
-                  {"better", r->better_than_parent},
-                  {"wrong", r->wrong},
-                  {"failed", r->failed},
-                  {"no_compile", r->no_compile},
-                  {"not_a_template", r->unread},
-                  {"no_code", r->no_code},
-                  {"unchanged", r->unchanged},
-                  {"duplicate", r->duplicate},
-                  {"not_asked", r->not_asked},
-                  {"pending", r->pending},
-                  {"targets", r->steering.asked},
-                  {"targets_hit", r->steering.hit}};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        json_set_int(j, counts[i].name, (int64_t)counts[i].value);
-    json_set_int(j, "waiting", (int64_t)r->waiting);
-    json_set_int(j, "tokens", llm_tokens_used(&r->totals.usage));
-    json_set_bool(j, "tokens_estimated", r->totals.usage.estimated);
-    if (r->totals.replies > 0 && r->totals.unpriced == 0)
-        json_set_number(j, "cost", r->totals.cost);
-    json_set_int(j, "same_kernel", (int64_t)r->same_kernel);
-    json_set_int(j, "kinds", (int64_t)r->kinds);
-    json_set_int(j, "most_of_one_kind", (int64_t)r->of_most);
-    json *models = json_new_array();
-    for (size_t i = 0; i < r->n_models; i++)
-        json_append(models, model_to_json(&r->models[i]));
-    json_set(j, "models", models);
-    json_set_string(j, "why", r->why);
-    json_set_number(j, "base_fitness", r->base_fitness);
-    if (r->best_text) {
-        json_set_number(j, "best_fitness", r->best_fitness);
-        json_set_string(j, "best_template", r->best_hash);
-        json_set_string(j, "best_config", r->best_config);
-    }
-    if (r->archive)
-        json_set(j, "archive", archive_to_json(r->archive));
-    json_print(j, &text);
-    puts(strb_text(&text));
-    strb_clear(&text);
-    json_free(j);
 }
 
 static kw_code read_number(const char *option, const char *text, double least, double *out, kw_error *err)
@@ -269,6 +136,19 @@ static kw_code options_of(const evolve_cli *c, evolve_task_options *o, kw_error 
     return code;
 }
 
+/* Before hours of work, not behind them. */
+static kw_code check_out(const char *path, kw_error *err)
+{
+    char *folder = fs_folder_of(path);
+    kw_code code = KW_OK;
+    if (fs_is_folder(path))
+        code = kw_error_set(err, KW_BAD_INPUT, "-o %s: it is a folder; name a file", path);
+    else if (!fs_is_folder(folder))
+        code = kw_error_set(err, KW_BAD_INPUT, "-o %s: there is no folder %s", path, folder);
+    free(folder);
+    return code;
+}
+
 static kw_code write_best(const evolve_cli *c, const evolve_result *r, kw_error *err)
 {
     if (!c->out)
@@ -285,6 +165,8 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
     evolve_result r;
     job_setup setup;
     kw_code code = options_of(c, &o, err);
+    if (code == KW_OK && c->out)
+        code = check_out(c->out, err);
     if (code == KW_OK)
         code = job_setup_init(&setup, task_name, c->type, &c->templates, c->dims, c->shapes, err);
     if (code != KW_OK)
@@ -312,9 +194,12 @@ static kw_code run(const evolve_cli *c, const char *task_name, kw_error *err)
         code = evolve_task(&o, &r, err);
         log_live_end();
         if (r.archive && (code == KW_OK || code == KW_INTERRUPTED))
-            c->json ? print_json(&r) : print_text(&r);
+            print_evolve_result(&r, c->json);
         if (code == KW_OK)
             code = write_best(c, &r, err);
+        if (code == KW_OK && !o.recorded && r.no_answer > 0 && r.no_answer + r.not_asked == r.attempts && !r.abandoned)
+            code = kw_error_set(err, KW_FAILED, "none of %llu questions was answered: %s",
+                                (unsigned long long)r.no_answer, r.no_answer_why);
         if (code == KW_OK && r.abandoned)
             code = kw_error_set(err, KW_FAILED, "ended before its budget was used: %s", r.why);
         evolve_result_clear(&r);
@@ -355,7 +240,7 @@ int cli_evolve(int argc, char **argv)
         {"--store", OPTION_TEXT, &c.store, "FILE", "results store; default $KERNWRIGHT_STORE or ./kernwright.db"},
         {"--config", OPTION_TEXT, &c.config, "FILE", "endpoints and prices; default $KERNWRIGHT_LLM_CONFIG"},
         {"--temperature", OPTION_TEXT, &c.temperature, "T", "of the model; default: not sent"},
-        {"--max-tokens", OPTION_LIMIT, &c.max_tokens, "N", "tokens of the whole run"},
+        {"--max-tokens", OPTION_TOTAL, &c.max_tokens, "N", "tokens of the whole run"},
         {"--max-cost", OPTION_TEXT, &c.max_cost, "X", "cost of the whole run, in the unit of the prices"},
         {"--max-prompt", OPTION_LIMIT, &c.max_prompt, "N", "tokens of one prompt; default 24000"},
         {"--max-reply", OPTION_LIMIT, &c.max_reply, "N", "tokens of one reply; default 8000"},

@@ -1,7 +1,7 @@
 #include "cli/evolve_report.h"
 
 #include "base/mem.h"
-#include "base/strb.h"
+#include "cli/cli.h"
 #include "cli/table.h"
 #include "llm/evolve_report.h"
 
@@ -72,7 +72,6 @@ static void print_json_lines(const recorded_run *runs, size_t n)
                       {"beat_parent", &s.beat_parent},         {"target_hit", &s.hit},
                       {"target_hit_of_moves", &s.moved},       {"target_touched", &s.touched}};
         json *j = json_new_object();
-        strb text = STRB_INIT;
         json_set_string(j, "task", runs[i].task);
         json_set_string(j, "device", runs[i].device);
         json_set_int(j, "attempts", (int64_t)s.attempts);
@@ -82,9 +81,7 @@ static void print_json_lines(const recorded_run *runs, size_t n)
         json_set_number(j, "best_fitness", runs[i].best_fitness);
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++)
             json_set(j, shares[k].name, share_json(shares[k].share));
-        json_print(j, &text);
-        puts(strb_text(&text));
-        strb_clear(&text);
+        cli_print_json(j);
         json_free(j);
     }
 }

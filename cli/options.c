@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_COUNT 1000000
+#define MAX_TOTAL 1000000000000000
 
 static void print_help(const option_set *set)
 {
@@ -66,6 +67,7 @@ static kw_code store_value(const option_row *r, const char *value, kw_error *err
     case OPTION_INT:
     case OPTION_COUNT:
     case OPTION_LIMIT:
+    case OPTION_TOTAL:
         break;
     }
     char *end;
@@ -73,10 +75,10 @@ static kw_code store_value(const option_row *r, const char *value, kw_error *err
     long long x = strtoll(value, &end, 10);
     if (errno || end == value || *end)
         return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer, not '%s'", r->name, value);
-    const long long least = r->kind == OPTION_LIMIT ? 1 : 0;
-    if (r->kind != OPTION_INT && (x < least || x > MAX_COUNT))
-        return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer from %lld to %d, not '%s'", r->name, least,
-                            MAX_COUNT, value);
+    const long long least = r->kind == OPTION_COUNT ? 0 : 1, most = r->kind == OPTION_TOTAL ? MAX_TOTAL : MAX_COUNT;
+    if (r->kind != OPTION_INT && (x < least || x > most))
+        return kw_error_set(err, KW_BAD_INPUT, "%s needs an integer from %lld to %lld, not '%s'", r->name, least, most,
+                            value);
     *(int64_t *)r->target = x;
     return KW_OK;
 }

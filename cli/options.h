@@ -19,6 +19,7 @@ typedef enum option_kind {
     OPTION_INT,
     OPTION_COUNT, /* an integer from 0 up */
     OPTION_LIMIT, /* an integer from 1 up */
+    OPTION_TOTAL, /* the same, of things that come in millions */
     OPTION_LIST
 } option_kind;
 

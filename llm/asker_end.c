@@ -26,21 +26,27 @@
 
 /* ---- messages ---- */
 
+/* Secrets of at least so many characters: within a reply, what local servers take for a key ("none", "EMPTY") is a word
+ * like others. */
+enum { SHORT_SECRET = 4, SHORT_HEADER = 8, SECRET_OF_A_REPLY = 12 };
+
 /* Puts stars over every occurrence of a secret. */
 static void hide(char *text, const char *secret)
 {
     size_t n = strlen(secret);
-    for (char *at = text; n >= 4 && (at = strstr(at, secret)); at += n)
+    for (char *at = text; n >= SHORT_SECRET && (at = strstr(at, secret)); at += n)
         memset(at, '*', n);
 }
 
-static void hide_secrets(const endpoint *e, char *text)
+static void hide_secrets(const endpoint *e, size_t least, char *text)
 {
-    if (e->key)
+    if (!text)
+        return;
+    if (e->key && strlen(e->key) >= least)
         hide(text, e->key);
     for (size_t i = 0; e->headers && e->headers[i]; i++) {
         const char *value = strchr(e->headers[i], ':') + 2;
-        if (strlen(value) >= 8)
+        if (strlen(value) >= SHORT_HEADER && strlen(value) >= least)
             hide(text, value);
     }
 }
@@ -65,11 +71,12 @@ static bool done(asker *a, question *q, llm_status status, char *detail, llm_rep
 {
     *out = (llm_reply){.status = status, .usage = q->spent, .cost = NAN};
     memcpy(out->key, q->key, sizeof out->key);
-    if (detail)
-        hide_secrets(&a->e, detail);
+    hide_secrets(&a->e, SHORT_SECRET, detail);
     out->detail = detail;
     out->model = mem_strdup(q->reply.model ? q->reply.model : a->e.model);
     out->finish = q->reply.finish ? mem_strdup(q->reply.finish) : NULL;
+    hide_secrets(&a->e, SECRET_OF_A_REPLY, out->model);
+    hide_secrets(&a->e, SECRET_OF_A_REPLY, out->finish);
     out->cost = endpoint_cost(&a->e.price, &out->usage);
     /* What was refused or never arrived is not charged; nothing is known of the price of the rest. */
     if (out->usage.input < 0 && out->usage.output < 0)
@@ -374,6 +381,8 @@ static bool answered(asker *a, question *q, const char *broken, llm_reply *out)
         done(a, q, LLM_OK, NULL, out);
     out->text = text ? text : mem_strdup("");
     out->thinking = r->thinking.length ? strb_take(&r->thinking) : NULL;
+    hide_secrets(&a->e, SECRET_OF_A_REPLY, out->text);
+    hide_secrets(&a->e, SECRET_OF_A_REPLY, out->thinking);
     return true;
 }
 

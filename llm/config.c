@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,17 @@ static kw_code read_dialect(const dialect *d, const json *j, const char *where, 
     return KW_OK;
 }
 
+static bool is_variable(const char *name)
+{
+    if (!*name || isdigit((unsigned char)*name))
+        return false;
+    for (const char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            return false;
+    }
+    return true;
+}
+
 /* Checks an entry of the file whole, and takes it when it is the one that is asked. */
 static kw_code read_endpoint(const json *j, const char *where, endpoint *e, kw_error *err)
 {
@@ -217,6 +229,11 @@ static kw_code read_endpoint(const json *j, const char *where, endpoint *e, kw_e
     kw_code code = json_check_keys(j, keys, where, err);
     if (code == KW_OK)
         code = json_opt_string(j, "key_env", where, NULL, &text, err);
+    if (code == KW_OK && text && !is_variable(text)) /* not told: it may be the key itself */
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "%s.key_env: the name of an environment variable is wanted (letters, digits and _), never "
+                            "the key itself",
+                            where);
     if (code == KW_OK && text)
         e->key_env = mem_strdup(text);
     if (code == KW_OK)
@@ -324,8 +341,10 @@ static kw_code take_key(endpoint *e, kw_error *err)
     }
     for (const char *p = value; *p; p++) {
         if ((unsigned char)*p <= ' ' || *p == 0x7f)
-            return kw_error_set(err, KW_ENVIRONMENT, "--llm %s: the key in %s holds a space or a line break", d->name,
-                                variable);
+            return kw_error_set(err, KW_ENVIRONMENT,
+                                "--llm %s: the key in %s holds a space or a line break: take it "
+                                "out",
+                                d->name, variable);
     }
     if (!named && strncmp(e->url, "https:", 6) != 0 && !is_loopback(e->url)) {
         log_warn(

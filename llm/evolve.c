@@ -130,32 +130,50 @@ static bool is_good_enough(const evolution *e)
 
 /* ---- following ---- */
 
+/* The reply as the folder has it. One that had no text need not be there. */
+static kw_code read_recorded(const evolution *e, const char *key, llm_status status, llm_reply *r)
+{
+    kw_error why = {0};
+    kw_code code = e->o->recorded_only ? KW_OK : exchange_check_reply(e->o->folder, key, &why);
+    if (code == KW_OK)
+        code = exchange_read_reply(e->o->folder, key, r, &why);
+    if (code != KW_OK && status <= LLM_CUT)
+        return kw_error_set(e->err, code,
+                            "%s; the journal, line %zu, says that it came: put it back, or begin in "
+                            "another folder",
+                            why.message, journal_line(e->o->journal));
+    if (code != KW_OK) {
+        memset(r, 0, sizeof *r);
+        r->usage = llm_usage_unknown();
+        r->cost = NAN;
+        (void)snprintf(r->key, sizeof r->key, "%s", key);
+    }
+    r->status = status;
+    return KW_OK;
+}
+
 static kw_code follow_reply(evolution *e, const char *key)
 {
     llm_reply r;
+    char hash[HASH_HEX_SIZE];
+    const json *next = journal_next(e->o->journal);
+    const char *recorded = json_text(json_get(next, "status")), *detail = json_text(json_get(next, "detail")),
+               *text = json_text(json_get(next, "text"));
+    llm_status status = LLM_FAILED;
     if (!e->o->folder)
         return kw_error_set(e->err, KW_BAD_INPUT, "a journal is followed, but no folder has its replies");
-    const json *next = journal_next(e->o->journal);
-    const char *recorded = json_text(json_get(next, "status")), *detail = json_text(json_get(next, "detail"));
-    llm_status status = LLM_FAILED;
-    kw_error why = {0};
-    if (recorded)
-        llm_status_from_name(recorded, &status);
-    kw_code code = e->o->recorded_only ? KW_OK : exchange_check_reply(e->o->folder, key, &why);
-    if (code == KW_OK)
-        code = exchange_read_reply(e->o->folder, key, &r, &why);
-    if (code != KW_OK && status <= LLM_CUT) {
-        if (e->err)
-            *e->err = why;
+    if (!evolve_waits_for(e, key))
+        return journal_misfit(e->o->journal, KW_FAILED, e->err, "a reply to %.80s, which is not asked here", key);
+    if (!recorded || !llm_status_from_name(recorded, &status))
+        return journal_misfit(e->o->journal, KW_BAD_INPUT, e->err, "a reply whose status is none");
+    kw_code code = read_recorded(e, key, status, &r);
+    if (code != KW_OK)
         return code;
+    if (text && strcmp(text, evolve_text_hash(&r, hash)) != 0) {
+        llm_reply_clear(&r);
+        return journal_misfit(e->o->journal, KW_FAILED, e->err, "%s/%s.reply.md was changed since it was taken",
+                              e->o->folder, key);
     }
-    if (code != KW_OK) {
-        memset(&r, 0, sizeof r);
-        r.usage = llm_usage_unknown();
-        r.cost = NAN;
-        (void)snprintf(r.key, sizeof r.key, "%s", key);
-    }
-    r.status = status;
     if (e->o->session)
         llm_session_spent(e->o->session, &r);
     free(r.detail);
@@ -172,7 +190,7 @@ static kw_code follow_not_asked(evolution *e, attempt *a, const json *event)
     const size_t n = strlen(EVOLVE_NO_REPAIR);
     if (detail && strncmp(detail, EVOLVE_NO_REPAIR, n) == 0)
         detail += n;
-    e->n_lost += !*a->tried_hash;
+    a->nobody = true;
     return evolve_finish(e, a, "not_asked", NULL, detail);
 }
 
@@ -205,8 +223,7 @@ static kw_code follow_one(evolution *e)
                 return follow_not_asked(e, &e->attempts[i], next);
         }
     }
-    return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the event \"%s\" does not belong here",
-                        journal_line(e->o->journal), event);
+    return journal_misfit(e->o->journal, KW_FAILED, e->err, "the event \"%.40s\" does not belong here", event);
 }
 
 /* Questions whose answers are not in the journal are asked again, with the prompts that they had. */
@@ -280,7 +297,10 @@ static kw_code live(evolution *e)
 {
     for (bool first = true;; first = false) {
         if (e->o->interrupted && e->o->interrupted(e->o->cookie))
-            return kw_error_set(e->err, KW_INTERRUPTED, "interrupted; the run goes on when it is started again");
+            return kw_error_set(e->err, KW_INTERRUPTED,
+                                e->o->folder ? "interrupted; the run goes on when it is started again"
+                                             : "interrupted; what was measured is in the store, but nothing of the run "
+                                               "is kept (--record DIR keeps it)");
         if (is_good_enough(e))
             close_run(e, "the best is as good as was asked for");
         size_t answered = e->n_answered;
@@ -347,6 +367,8 @@ static void fill_result(evolution *e, kw_code code)
     r->abandoned = e->closed && llm_nobody_left(e->o->session);
     if (k) {
         r->best_fitness = best->best.fitness;
+        r->best_speed_up = evolve_speed_up(&k->result);
+        evolve_trace_best(e, k->hash, r);
         r->best_text = mem_strdup(k->text);
         r->best_config = mem_strdup(best->best.config);
         memcpy(r->best_hash, k->hash, sizeof r->best_hash);
@@ -377,6 +399,7 @@ static void clear(evolution *e)
     free(e->kept);
     free(e->meta_prompt);
     free(e->why);
+    free(e->told);
     steer_free(e->steer);
     meta_free(e->meta);
     strb_clear(&e->last);
@@ -413,6 +436,7 @@ void evolve_result_clear(evolve_result *r)
 {
     free(r->best_text);
     free(r->best_config);
+    free(r->no_answer_why);
     free(r->why);
     archive_free(r->archive);
     memset(r, 0, sizeof *r);

@@ -63,6 +63,20 @@ typedef struct evolve_model {
     uint64_t replies, with_template, edits, edits_failed;
 } evolve_model;
 
+/* What was asked for, in the words of steering ("raise memory"), and what came of it. */
+typedef struct evolve_move {
+    char name[48];
+    uint64_t asked, right, better; /* right: also after repairs; better than its parent */
+    double best_gain;              /* in fitness, of the right ones over their parents; NaN: none was right */
+} evolve_move;
+
+/* A template on the way from a seed to the best. */
+typedef struct evolve_step {
+    char key[EXCHANGE_KEY_SIZE], move[48]; /* move: "" for a seed */
+    double fitness;
+} evolve_step;
+enum { EVOLVE_MOST_STEPS = 32 };
+
 /* What became of the attempts: all that are counted here but `repaired` and `better_than_parent` make up `attempts`. */
 typedef struct evolve_result {
     uint64_t attempts, no_code, unchanged, duplicate, unread, no_compile, failed, wrong, right, better_than_parent;
@@ -74,15 +88,22 @@ typedef struct evolve_result {
     uint64_t kinds, of_most; /* right candidates by kind (of their best configuration): kinds, and most in one */
     int most_cell;           /* that one; -1: none was right */
     steer_report steering;
+    evolve_move moves[24]; /* in the order in which they were first asked for */
+    size_t n_moves;
+    evolve_step lineage[EVOLVE_MOST_STEPS]; /* from the seed to the best; of a longer one its beginning */
+    size_t n_lineage;
     double base_fitness, best_fitness;
-    char *best_text; /* of the best template. Owned */
+    double best_speed_up; /* times of the plain kernel's default over the best's, geometric mean over shapes; NaN */
+    char *best_text;      /* of the best template. Owned */
     char best_hash[HASH_HEX_SIZE];
     char *best_config; /* Owned */
     archive *archive;  /* Owned */
     llm_totals totals;
-    size_t waiting; /* prompts without a reply that the run left behind (leave_when_waiting) */
-    bool abandoned; /* it ended since nobody was left to ask */
-    char *why;      /* why it ended. Owned */
+    size_t waiting;      /* prompts without a reply that the run left behind (leave_when_waiting) */
+    bool abandoned;      /* it ended since nobody was left to ask */
+    uint64_t no_answer;  /* of no_code: attempts whose question was answered with nothing */
+    char *no_answer_why; /* of the last of them; NULL. Owned */
+    char *why;           /* why it ended. Owned */
 } evolve_result;
 void evolve_result_clear(evolve_result *r);
 

@@ -10,6 +10,8 @@
 typedef struct candidate_kept {
     char hash[HASH_HEX_SIZE], essence[HASH_HEX_SIZE];
     char parent_hash[HASH_HEX_SIZE]; /* "": a seed */
+    char key[EXCHANGE_KEY_SIZE];
+    const char *move; /* what was asked for; NULL: a seed */
     char *text;
     trial_result result;
 } candidate_kept;
@@ -31,6 +33,7 @@ typedef struct attempt {
     double parent_fitness;
     int meta; /* which set of sections its prompt had */
     bool by_operator;
+    bool nobody;                        /* followed: nobody was left to ask, or its question was not sent */
     int shrinks;                        /* how often the prompt was too long for the server */
     char *prompt;                       /* while ASKED: sent again by a run that goes on */
     char *repair_text, *repair_problem; /* while a repair is asked for: what its prompt was made of */
@@ -50,7 +53,8 @@ typedef struct evolution {
     int meta_parent; /* the set that is to be improved; -1: no meta-prompt is out */
     char meta_key[EXCHANGE_KEY_SIZE], *meta_prompt;
     uint64_t n_meta;
-    uint64_t n_lost;      /* attempts of an earlier part that nobody was left to answer: the budget is not for them */
+    uint64_t n_lost;      /* attempts of an earlier part that nobody was left to answer: the budget is not for them.
+                           * Counted by evolve_finish alone */
     size_t n_answered;    /* replies taken in this process */
     size_t prompt_bytes;  /* a prompt longer than this was too long for a server; 0: none was */
     bool following;       /* what is asked now was asked before: evolve.c asks again what has no answer */
@@ -62,6 +66,7 @@ typedef struct evolution {
     kw_error *err;
     kw_code code; /* of an event that failed inside the pump */
     strb last;
+    char *told; /* the last failure of a model that was warned of */
 } evolution;
 
 const candidate_kept *evolve_find(const evolution *e, const char *hash);
@@ -87,6 +92,10 @@ kw_code evolve_submit(evolution *e, const char *key, const char *kind, const cha
 /* evolve_take.c: what comes back. */
 #define EVOLVE_NO_REPAIR "no repair came: "
 kw_code evolve_take(evolution *e, const llm_reply *r);
+/* Is a question of that key out? */
+bool evolve_waits_for(const evolution *e, const char *key);
+/* Of the reply's text as a file keeps it: "text" of the event "reply". Returns `out`. */
+const char *evolve_text_hash(const llm_reply *r, char out[HASH_HEX_SIZE]);
 /* A text that was read, or a reason why there is none, for an attempt. */
 kw_code evolve_ready(evolution *e, attempt *a, char *text);
 void evolve_forget_texts(attempt *a);
@@ -100,6 +109,12 @@ int evolve_cell(const trial_result *r); /* of its best configuration; -1: none i
 kw_code evolve_try(evolution *e, attempt *a);
 const char *evolve_outcome(const trial_result *r); /* a name for the journal */
 kw_code evolve_seeds(evolution *e);
+
+/* evolve_learnt.c: for the end. */
+void evolve_note_move(evolution *e, const attempt *a,
+                      const trial_result *r); /* an attempt has ended; r NULL: no trial */
+void evolve_trace_best(const evolution *e, const char *hash, evolve_result *r); /* fills r's lineage */
+double evolve_speed_up(const trial_result *r);
 
 /* evolve_json.c: trials as events. */
 json *trial_to_json(const trial_result *r);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_FITNESS 1e6 /* of a trial that happened: the logarithm of a speed-up */
+
 static json *shape_to_json(const trial_shape *s)
 {
     json *j = json_new_array();
@@ -57,9 +59,42 @@ json *trial_to_json(const trial_result *r)
     return j;
 }
 
+static char *copy_or_null(const json *j)
+{
+    const char *text = json_text(j);
+    return text ? mem_strdup(text) : NULL;
+}
+
+/* null and what is not there are no number, and are not wrong. */
 static double number_or_nan(const json *j)
 {
     return json_kind_of(j) == JSON_NUMBER ? json_number(j) : NAN;
+}
+
+static bool is_number_or_null(const json *j)
+{
+    return !j || json_kind_of(j) == JSON_NUMBER || json_kind_of(j) == JSON_NULL;
+}
+
+static bool read_fitness(const json *j, double *out)
+{
+    *out = number_or_nan(j);
+    return *out >= 0 && *out <= MOST_FITNESS;
+}
+
+static bool read_shape(const json *j, trial_shape *out)
+{
+    for (size_t i = 0; i < 5; i++) {
+        if (!is_number_or_null(json_at(j, i)))
+            return false;
+    }
+    *out = (trial_shape){.best_ns = number_or_nan(json_at(j, 0)),
+                         .lo_ns = number_or_nan(json_at(j, 1)),
+                         .hi_ns = number_or_nan(json_at(j, 2)),
+                         .base_ns = number_or_nan(json_at(j, 3)),
+                         .limit_ns = number_or_nan(json_at(j, 4)),
+                         .config = copy_or_null(json_at(j, 5))};
+    return json_kind_of(j) == JSON_ARRAY;
 }
 
 static bool read_cell(const json *j, behaviour *out)
@@ -82,7 +117,8 @@ static bool read_offer(const json *j, const char *template_hash, offer *out)
     if (!source || !config || !read_cell(json_get(j, "cell"), &out->where))
         return false;
     out->where.from_artefact = json_truth(json_get(j, "from_artefact"));
-    out->fitness = number_or_nan(json_get(j, "fitness"));
+    if (!read_fitness(json_get(j, "fitness"), &out->fitness) || !is_number_or_null(json_get(j, "noise")))
+        return false;
     out->rel_noise = number_or_nan(json_get(j, "noise"));
     (void)snprintf(out->template_hash, sizeof out->template_hash, "%s", template_hash);
     (void)snprintf(out->source_hash, sizeof out->source_hash, "%s", source);
@@ -90,42 +126,36 @@ static bool read_offer(const json *j, const char *template_hash, offer *out)
     return true;
 }
 
-static char *copy_or_null(const json *j)
-{
-    const char *text = json_text(j);
-    return text ? mem_strdup(text) : NULL;
-}
-
 kw_code trial_from_json(const json *j, size_t n_shapes, trial_result *out, kw_error *err)
 {
     const char *hash = json_text(json_get(j, "hash")), *result = json_text(json_get(j, "outcome")),
                *at = json_text(json_get(j, "stage"));
     const json *shapes = json_get(j, "shapes"), *offers = json_get(j, "offers");
-    memset(out, 0, sizeof *out);
-    if (!hash || !result || !at || !outcome_from_name(result, &out->outcome) || !stage_from_name(at, &out->stage) ||
-        json_count(shapes) != n_shapes)
-        return kw_error_set(err, KW_BAD_INPUT, "the journal has a trial that cannot be read");
-    (void)snprintf(out->template_hash, sizeof out->template_hash, "%s", hash);
-    out->fitness = number_or_nan(json_get(j, "fitness"));
-    out->read = json_truth(json_get(j, "read"));
     int64_t measured = 0;
-    json_int(json_get(j, "measured"), &measured);
-    out->measured = (size_t)(measured > 0 ? measured : 0);
-    out->n_shapes = n_shapes;
+    memset(out, 0, sizeof *out);
+    if (!hash || !result || !at || !outcome_from_name(result, &out->outcome) || !stage_from_name(at, &out->stage))
+        return kw_error_set(err, KW_BAD_INPUT, "a trial without a hash, or with an outcome or a stage that is none");
+    if (!read_fitness(json_get(j, "fitness"), &out->fitness))
+        return kw_error_set(err, KW_BAD_INPUT, "a trial whose fitness is none");
+    if (!json_int(json_get(j, "measured"), &measured) || measured < 0)
+        return kw_error_set(err, KW_BAD_INPUT, "a trial whose count of measurements is none");
+    if (json_kind_of(shapes) != JSON_ARRAY || json_count(shapes) != n_shapes || json_kind_of(offers) != JSON_ARRAY)
+        return kw_error_set(err, KW_BAD_INPUT, "a trial whose shapes are not those of the run, or without offers");
+    (void)snprintf(out->template_hash, sizeof out->template_hash, "%s", hash);
+    out->read = json_truth(json_get(j, "read"));
+    out->measured = (size_t)measured;
     out->shapes = mem_calloc(n_shapes + 1, sizeof *out->shapes);
-    size_t i = 0;
-    for (const json *s = json_first(shapes); s; s = json_next(s), i++)
-        out->shapes[i] = (trial_shape){.best_ns = number_or_nan(json_at(s, 0)),
-                                       .lo_ns = number_or_nan(json_at(s, 1)),
-                                       .hi_ns = number_or_nan(json_at(s, 2)),
-                                       .base_ns = number_or_nan(json_at(s, 3)),
-                                       .limit_ns = number_or_nan(json_at(s, 4)),
-                                       .config = copy_or_null(json_at(s, 5))};
+    for (const json *s = json_first(shapes); s; s = json_next(s)) {
+        if (!read_shape(s, &out->shapes[out->n_shapes++])) {
+            trial_result_clear(out);
+            return kw_error_set(err, KW_BAD_INPUT, "a trial with times of a shape that are none");
+        }
+    }
     out->offers = mem_calloc(json_count(offers) + 1, sizeof *out->offers);
     for (const json *o = json_first(offers); o; o = json_next(o)) {
         if (!read_offer(o, hash, &out->offers[out->n_offers])) {
             trial_result_clear(out);
-            return kw_error_set(err, KW_BAD_INPUT, "the journal has an offer that cannot be read");
+            return kw_error_set(err, KW_BAD_INPUT, "a trial with an offer that cannot be read");
         }
         out->n_offers++;
     }

@@ -189,14 +189,17 @@ static void read_end_of_attempt(reading *r, const json *event, const char *key)
     *o = r->open[--r->n_open];
 }
 
-static void read_run(recorded_run *run, const json *event)
+static kw_code read_run(recorded_run *run, const json *event, const char *path, size_t line, kw_error *err)
 {
     const char *task = json_text(json_get(json_get(event, "info"), "task")),
                *device = json_text(json_get(json_get(event, "info"), "device"));
+    if (!task)
+        return kw_error_set(err, KW_BAD_INPUT, "%s:%zu: a run without the name of its task", path, line);
     if (run->task)
-        return;
-    run->task = mem_strdup(task ? task : "");
+        return kw_error_set(err, KW_BAD_INPUT, "%s:%zu: a second run begins here; a journal is of one", path, line);
+    run->task = mem_strdup(task);
     run->device = mem_strdup(device ? device : "");
+    return KW_OK;
 }
 
 static kw_code read_events(reading *r, journal *j, const char *path, kw_error *err)
@@ -205,7 +208,7 @@ static kw_code read_events(reading *r, journal *j, const char *path, kw_error *e
     for (const json *event = journal_next(j); event && code == KW_OK; event = journal_next(j)) {
         const char *name = json_text(json_get(event, "event")), *key = json_text(json_get(event, "key"));
         if (strcmp(name, "run") == 0)
-            read_run(r->run, event);
+            code = read_run(r->run, event, path, journal_line(j), err);
         else if (key && strcmp(name, "ask") == 0)
             read_ask(r, event, key);
         else if (key && strcmp(name, "trial") == 0)

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "llm/reply.h"
 
 #include <stdio.h>
@@ -41,6 +42,36 @@ static attempt *attempt_of(evolution *e, const char *key)
             return &e->attempts[i];
     }
     return NULL;
+}
+
+bool evolve_waits_for(const evolution *e, const char *key)
+{
+    if (e->meta_parent >= 0 && strcmp(key, e->meta_key) == 0)
+        return true;
+    for (size_t i = 0; i < e->n_attempts; i++) {
+        if (e->attempts[i].state == ATTEMPT_ASKED && strcmp(e->attempts[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *evolve_text_hash(const llm_reply *r, char out[HASH_HEX_SIZE])
+{
+    strb text = STRB_INIT;
+    if (r->text)
+        utf8_add_valid(&text, r->text, strlen(r->text));
+    hash_hex(strb_text(&text), text.length, out);
+    strb_clear(&text);
+    return out;
+}
+
+/* Journals of earlier versions have no hashes of texts: these repeat without. */
+static void add_text_hash(const evolution *e, const llm_reply *r, json *event)
+{
+    char hash[HASH_HEX_SIZE];
+    const json *next = journal_next(e->o->journal);
+    if (r->status <= LLM_CUT && r->text && (!next || json_get(next, "text")))
+        json_set_string(event, "text", evolve_text_hash(r, hash));
 }
 
 static const char *outcome_of_reply(reply_kind kind)
@@ -119,6 +150,18 @@ static void close_if_nobody_is_left(evolution *e, const llm_reply *r)
     e->why = strb_take(&why);
 }
 
+/* A model that fails is told of at once, the same failure once. */
+static void tell_failure(evolution *e, const llm_reply *r)
+{
+    const char *why = r->detail ? r->detail : llm_status_name(r->status);
+    if (r->status <= LLM_CUT || r->status == LLM_STOPPED || e->following)
+        return;
+    if (!e->told || strcmp(e->told, why) != 0)
+        log_warn("%s: %s", r->key, why);
+    free(e->told);
+    e->told = mem_strdup(why);
+}
+
 kw_code evolve_take(evolution *e, const llm_reply *r)
 {
     json *j = evolve_event("reply", r->key);
@@ -126,6 +169,7 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
     json_set_string(j, "status", llm_status_name(r->status));
     if (r->status > LLM_CUT)
         json_set_string(j, "detail", r->detail);
+    add_text_hash(e, r, j);
     kw_code code = evolve_emit(e, j);
     if (code != KW_OK)
         return code;
@@ -136,13 +180,14 @@ kw_code evolve_take(evolution *e, const llm_reply *r)
         return KW_OK; /* nobody waits for it */
     if (r->status == LLM_STOPPED && !e->following)
         close_if_nobody_is_left(e, r);
-    e->n_lost += e->following && r->status == LLM_STOPPED && !*a->tried_hash;
+    a->nobody = r->status == LLM_STOPPED;
     if (is_overflow(r)) {
         bool asked;
         code = evolve_ask_shorter(e, a, &asked);
         if (code != KW_OK || asked)
             return code;
     }
+    tell_failure(e, r);
     free(a->prompt);
     a->prompt = NULL;
     if (r->status > LLM_CUT || !r->text)
@@ -201,12 +246,17 @@ int evolve_cell(const trial_result *r)
     return cell;
 }
 
-static void count(evolution *e, const attempt *a, const char *outcome_text, const trial_result *r)
+static void count(evolution *e, const attempt *a, const char *outcome_text, const trial_result *r, const char *detail)
 {
     evolve_result *n = e->result;
     n->unchanged += strcmp(outcome_text, "unchanged") == 0;
     n->duplicate += strcmp(outcome_text, "duplicate") == 0;
     n->not_asked += strcmp(outcome_text, "not_asked") == 0;
+    if (strcmp(outcome_text, "no_answer") == 0) {
+        n->no_answer++;
+        free(n->no_answer_why);
+        n->no_answer_why = mem_strdup(detail ? detail : outcome_text);
+    }
     n->no_code += strcmp(outcome_text, "no_code") == 0 || strcmp(outcome_text, "no_answer") == 0 ||
                   strcmp(outcome_text, "other_task") == 0;
     if (!r)
@@ -265,7 +315,9 @@ kw_code evolve_finish(evolution *e, attempt *a, const char *outcome_text, const 
                                            : outcome_text);
     }
     steer_done(e->steer, a->ordinal);
-    count(e, a, outcome_text, r);
+    e->n_lost += e->following && a->nobody && !*a->tried_hash;
+    count(e, a, outcome_text, r, detail);
+    evolve_note_move(e, a, r);
     evolve_forget_texts(a);
     a->state = ATTEMPT_DONE;
     strb_reset(&e->last);

@@ -1,8 +1,10 @@
 #include "llm/evolve_task.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "llm/evolve_record.h"
 #include "llm/evolve_settings.h"
 #include "llm/trial_live.h"
 #include "tuner/probe.h"
@@ -14,7 +16,6 @@
 
 static const uint64_t USUAL_BUDGET = 24;
 static const size_t USUAL_IN_FLIGHT = 4;
-static const uint64_t MOST_RECORDED = 999999; /* six digits in a key */
 static const int64_t USUAL_PROMPT = 24000, USUAL_REPLY = 8000;
 
 /* What is open, closed again by `finish` in whatever state it is. */
@@ -118,6 +119,24 @@ static kw_code keep_seeds(const opened *p, kw_error *err)
     return code;
 }
 
+/* A run goes on, and repeats, with the templates that it began with. */
+static kw_code check_seeds(const opened *p, kw_error *err)
+{
+    const json *first = journal_next(p->journal), *then = json_get(first, "seeds");
+    size_t i = 0;
+    for (const json *s = json_first(then); s && i < p->n_seeds; s = json_next(s), i++) {
+        char hash[HASH_HEX_SIZE];
+        hash_hex(p->seeds[i], strlen(p->seeds[i]), hash);
+        if (!json_text(s) || strcmp(json_text(s), hash) != 0)
+            return kw_error_set(
+                err, KW_FAILED,
+                "%s/seed-%06zu.template.cl: it is not the template that the run began with: put it back, "
+                "or begin in another folder",
+                p->folder, i + 1);
+    }
+    return KW_OK;
+}
+
 /* Templates that were given now, to a run that began without them. */
 static void warn_of_late_seeds(const opened *p)
 {
@@ -171,44 +190,42 @@ static kw_code describe_run(opened *p, kw_error *err)
     return code;
 }
 
-/* What a recorded run depended on stands in its first line: this one is made the same. */
 static kw_code options_of_record(opened *p, task_shape **shapes, size_t *n_shapes, evolve_task_options *o,
                                  kw_error *err)
 {
-    const json *first = journal_next(p->journal), *info = json_get(first, "info");
-    const char *name = json_text(json_get(info, "task")), *types = json_text(json_get(info, "types"));
-    const json *list = json_get(info, "shapes");
-    if (!info || !name || !types)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: its journal does not begin with a run", p->folder);
-    if (strcmp(name, o->task->name) != 0)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: it is of the task %s, not %s", p->folder, name, o->task->name);
-    kw_code code = task_types_parse(o->task, types, &o->types, err);
-    *shapes = mem_calloc(json_count(list) + 1, sizeof **shapes);
-    for (const json *s = json_first(list); s && code == KW_OK; s = json_next(s))
-        code = task_shape_from_json(o->task, s, p->folder, &(*shapes)[(*n_shapes)++], err);
-    int64_t number = 0;
-    o->shapes = *shapes;
-    o->n_shapes = *n_shapes;
-    o->seed = json_int(json_get(info, "seed"), &number) ? (uint64_t)number : o->seed;
-    o->archive = json_truth(json_get(info, "archive"));
-    o->gradient = json_truth(json_get(info, "gradient"));
-    o->targets = json_truth(json_get(info, "targets"));
-    o->meta = json_truth(json_get(info, "meta"));
-    o->operators = json_number(json_get(info, "operators"));
-    o->independent = json_truth(json_get(info, "independent"));
-    o->repairs = json_int(json_get(info, "repairs"), &number) ? number : 1;
+    const json *first = journal_next(p->journal);
     strb text = STRB_INIT;
-    json_print(info, &text);
+    kw_code code = evolve_record_options(first, p->folder, o, shapes, n_shapes, err);
+    if (code != KW_OK)
+        return code;
+    json_print(json_get(first, "info"), &text);
     p->run_info = strb_take(&text);
-    return code;
+    return KW_OK;
+}
+
+/* Replies whose journal is gone would be written over by a run that begins anew. */
+static kw_code check_no_replies(const opened *p, kw_error *err)
+{
+    const char *llm = p->o->llm;
+    const bool asked_there = strncmp(llm, "folder:", 7) == 0 && fs_same_file(p->folder, llm + 7);
+    if (p->replays || asked_there || !evolve_record_has_replies(p->folder))
+        return KW_OK;
+    return kw_error_set(err, KW_BAD_INPUT,
+                        "%s: it has replies, but no journal of their run: give another folder (--llm replay:%s takes "
+                        "the replies)",
+                        p->folder, p->folder);
 }
 
 static kw_code open_journal(opened *p, kw_error *err)
 {
     char *path = p->folder ? fs_join(p->folder, "journal.jsonl") : NULL;
     kw_code code = p->folder && !p->o->recorded ? fs_make_folders(p->folder, err) : KW_OK;
+    if (code == KW_OK && path && !p->o->recorded && !fs_is_file(path)) /* before an empty journal is made */
+        code = check_no_replies(p, err);
     if (code == KW_OK)
         code = journal_open(path, p->o->recorded, &p->journal, err);
+    if (code == KW_OK && path && !p->o->recorded && !journal_following(p->journal))
+        code = check_no_replies(p, err);
     free(path);
     return code;
 }
@@ -268,23 +285,6 @@ static kw_code open_session(opened *p, kw_error *err)
     return llm_session_open(&s, &p->session, err);
 }
 
-/* Up to the last that was answered: a reply that is missing in between takes no other with it. */
-static uint64_t recorded_attempts(const char *folder)
-{
-    char **names;
-    size_t n;
-    uint64_t last = 0;
-    if (fs_list(folder, ".reply.md", &names, &n, NULL) != KW_OK)
-        return 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t ordinal = strncmp(names[i], "generate-", 9) == 0 ? strtoull(names[i] + 9, NULL, 10) : 0;
-        last = ordinal > last && ordinal <= MOST_RECORDED ? ordinal : last;
-        free(names[i]);
-    }
-    free(names);
-    return last;
-}
-
 static bool is_interrupted(void *cookie)
 {
     const opened *p = cookie;
@@ -325,7 +325,6 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .recorded_only = o->recorded,
                               .trial = &trial_live_ops,
                               .trial_state = p->trial,
-                              .budget = o->budget ? o->budget : USUAL_BUDGET,
                               .in_flight = o->in_flight ? o->in_flight : USUAL_IN_FLIGHT,
                               .leave_when_waiting = o->leave_when_waiting,
                               .repairs = (int)(o->repairs < 0 ? 1 : o->repairs),
@@ -343,8 +342,6 @@ static void prepare_run(opened *p, const evolve_task_options *o)
                               .on_progress = relay,
                               .interrupted = is_interrupted,
                               .cookie = p};
-    if (p->replays && !o->budget)
-        p->run.budget = recorded_attempts(o->llm + 7);
 }
 
 static void say_what_it_may_cost(opened *p)
@@ -356,6 +353,8 @@ static void say_what_it_may_cost(opened *p)
     evolve_projection(&p->run, &text);
     if (text.length > 0)
         log_info("%s", strb_text(&text));
+    if (!p->folder && llm_session_asks(p->session))
+        log_info("nothing of this run is kept, and it cannot go on: --record DIR keeps it");
     strb_clear(&text);
 }
 
@@ -365,13 +364,17 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
     opened p = {.o = &o};
     task_shape *shapes = NULL;
     size_t n_shapes = 0;
+    uint64_t budget = o.budget ? o.budget : USUAL_BUDGET;
     memset(out, 0, sizeof *out);
     if (strcmp(o.llm, "none") == 0)
         o.operators = 1;
     choose_folder(&p);
     kw_code code = KW_OK;
-    if (o.recorded && !p.folder)
-        code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded needs --llm replay:DIR");
+    if (o.recorded && (!p.replays || !fs_is_folder(o.llm + strlen("replay:"))))
+        code = kw_error_set(err, KW_BAD_INPUT,
+                            "--measurements recorded needs --llm replay:DIR alone, of a folder that is there");
+    else if (o.recorded && o.record)
+        code = kw_error_set(err, KW_BAD_INPUT, "--measurements recorded writes nothing: leave --record away");
     if (o.leave_when_waiting && (strncmp(o.llm, "folder:", 7) != 0 || strchr(o.llm, ',')))
         code =
             kw_error_set(err, KW_BAD_INPUT,
@@ -384,16 +387,21 @@ kw_code evolve_task(const evolve_task_options *options, evolve_result *out, kw_e
         code = options_of_record(&p, &shapes, &n_shapes, &o, err);
     if (code == KW_OK)
         code = open_session(&p, err);
+    if (code == KW_OK && p.replays && !o.budget && !o.recorded && fs_is_folder(o.llm + strlen("replay:")))
+        code = evolve_record_attempts(o.llm + strlen("replay:"), &budget, err);
     if (code == KW_OK && !o.recorded)
         code = open_device(&p, &shapes, &o, err);
     if (code == KW_OK) {
         find_seeds(&p);
-        code = o.recorded ? KW_OK : describe_run(&p, err);
+        code = check_seeds(&p, err);
+        if (code == KW_OK && !o.recorded)
+            code = describe_run(&p, err);
         if (code == KW_OK && !o.recorded)
             code = keep_seeds(&p, err);
     }
     if (code == KW_OK) {
         prepare_run(&p, &o);
+        p.run.budget = budget;
         say_what_it_may_cost(&p);
         code = evolve_run(&p.run, out, err);
     }

@@ -24,19 +24,19 @@ static kw_code get_trial(evolution *e, const char *key, const char *text, void (
         hash_hex(text, strlen(text), hash);
         const char *event = json_text(json_get(next, "event")), *recorded = json_text(json_get(next, "key"));
         if (!event || strcmp(event, "trial") != 0 || !recorded || strcmp(recorded, key) != 0)
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: the trial of %s was expected",
-                                journal_line(e->o->journal), key);
-        code = trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, e->err);
-        if (code == KW_OK && strcmp(out->template_hash, hash) != 0) {
+            return journal_misfit(e->o->journal, KW_FAILED, e->err, "the trial of %s was expected", key);
+        kw_error why = {0};
+        if (trial_from_json(json_get(next, "trial"), e->o->prompt.n_shapes, out, &why) != KW_OK)
+            return journal_misfit(e->o->journal, KW_BAD_INPUT, e->err, "%s", why.message);
+        if (strcmp(out->template_hash, hash) != 0) {
             trial_result_clear(out);
-            return kw_error_set(e->err, KW_FAILED,
-                                "journal, line %zu: %s is not the text that was tried: its reply was changed since; "
-                                "put it back, or begin in another folder",
-                                journal_line(e->o->journal), key);
+            return journal_misfit(e->o->journal, KW_FAILED, e->err,
+                                  "%s is not the text that was tried: its %s was changed since", key,
+                                  strncmp(key, "seed-", 5) == 0 ? "template" : "reply");
         }
-        if (code == KW_OK && e->o->trial->note)
+        if (e->o->trial->note)
             e->o->trial->note(e->o->trial_state, text, out);
-        return code == KW_OK ? journal_pass(e->o->journal, e->err) : code;
+        return journal_pass(e->o->journal, e->err);
     }
     if (e->o->recorded_only)
         return journal_pass(e->o->journal, e->err); /* it was cut: there is no device to go on with */
@@ -62,8 +62,7 @@ static kw_code get_retime(evolution *e, const offer *held, const offer *now, dou
         const json *x = json_get(next, "held"), *y = json_get(next, "now");
         const char *event = json_text(json_get(next, "event"));
         if (!event || strcmp(event, "retime") != 0)
-            return kw_error_set(e->err, KW_FAILED, "journal, line %zu: a re-timing was expected",
-                                journal_line(e->o->journal));
+            return journal_misfit(e->o->journal, KW_FAILED, e->err, "a re-timing was expected");
         *a = json_kind_of(x) == JSON_NUMBER ? json_number(x) : NAN;
         *b = json_kind_of(y) == JSON_NUMBER ? json_number(y) : NAN;
         return journal_pass(e->o->journal, e->err);
@@ -127,11 +126,12 @@ static kw_code offer_all(evolution *e, const trial_result *r, uint64_t ordinal)
     return KW_OK;
 }
 
-static candidate_kept *keep(evolution *e, const char *text, const trial_result *r)
+static candidate_kept *keep(evolution *e, const char *key, const char *text, const trial_result *r)
 {
     e->kept = mem_grow(e->kept, &e->kept_capacity, e->n_kept + 1, sizeof *e->kept);
     candidate_kept *k = &e->kept[e->n_kept++];
     memset(k, 0, sizeof *k);
+    (void)snprintf(k->key, sizeof k->key, "%s", key);
     hash_hex(text, strlen(text), k->hash);
     evolve_essence(e, text, k->essence);
     k->text = mem_strdup(text);
@@ -185,8 +185,9 @@ kw_code evolve_try(evolution *e, attempt *a)
     if (code != KW_OK)
         return code;
     a = &e->attempts[index];
-    const candidate_kept *k = keep(e, a->text, &r);
+    const candidate_kept *k = keep(e, key, a->text, &r);
     note_same_kernel(e, key);
+    e->kept[e->n_kept - 1].move = a->choice.move;
     memcpy(e->kept[e->n_kept - 1].parent_hash, a->parent_hash, sizeof a->parent_hash);
     memcpy(a->tried_hash, k->hash, sizeof a->tried_hash);
     code = offer_all(e, &k->result, ordinal);
@@ -212,12 +213,16 @@ kw_code evolve_seeds(evolution *e)
         hash_hex(e->o->seeds[i], strlen(e->o->seeds[i]), hash);
         if (evolve_find(e, hash))
             continue;
+        const bool followed = journal_following(e->o->journal);
         kw_code code = get_trial(e, key, e->o->seeds[i], pump_nothing, &r);
         if (code != KW_OK)
             return code;
-        const candidate_kept *k = keep(e, e->o->seeds[i], &r);
+        const candidate_kept *k = keep(e, key, e->o->seeds[i], &r);
         if (i == 0)
             e->result->base_fitness = r.fitness;
+        if (r.outcome != OUTCOME_OK && !followed)
+            log_warn("%s, which the run begins with: %s: %s", key, evolve_outcome(&r),
+                     r.detail ? r.detail : "no reason");
         code = offer_all(e, &k->result, 0);
         if (code != KW_OK)
             return code;

@@ -158,14 +158,20 @@ static json *usage_to_json(const llm_usage *u)
     return j;
 }
 
+static int64_t tokens_from_json(const json *j)
+{
+    int64_t n = 0;
+    return json_int(j, &n) && n >= 0 && n <= LLM_MOST_TOKENS ? n : -1;
+}
+
 static llm_usage usage_from_json(const json *j)
 {
     llm_usage u = llm_usage_unknown();
-    json_int(json_get(j, "input"), &u.input);
-    json_int(json_get(j, "cache_read"), &u.cache_read);
-    json_int(json_get(j, "cache_write"), &u.cache_write);
-    json_int(json_get(j, "output"), &u.output);
-    json_int(json_get(j, "reasoning"), &u.reasoning);
+    u.input = tokens_from_json(json_get(j, "input"));
+    u.cache_read = tokens_from_json(json_get(j, "cache_read"));
+    u.cache_write = tokens_from_json(json_get(j, "cache_write"));
+    u.output = tokens_from_json(json_get(j, "output"));
+    u.reasoning = tokens_from_json(json_get(j, "reasoning"));
     u.estimated = json_truth(json_get(j, "estimated"));
     return u;
 }
@@ -218,6 +224,8 @@ static kw_code read_meta(const char *path, llm_reply *out, kw_error *err)
         out->detail = detail ? mem_strdup(detail) : NULL;
         out->usage = usage_from_json(json_get(j, "tokens"));
         out->cost = json_kind_of(json_get(j, "cost")) == JSON_NUMBER ? json_number(json_get(j, "cost")) : NAN;
+        if (out->cost < 0) /* nobody is paid for asking */
+            out->cost = NAN;
         json_int(json_get(j, "ms"), &out->ms);
         json_int(json_get(j, "tries"), &tries);
         out->tries = (int)tries;

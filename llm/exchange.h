@@ -54,6 +54,7 @@ typedef struct llm_reply {
     int64_t ms;  /* from the first try to the end */
     int tries;
 } llm_reply;
+#define LLM_MOST_TOKENS 1000000000000 /* of one reply: a larger count is none, and sums of them have room */
 llm_usage llm_usage_unknown(void);
 void llm_reply_clear(llm_reply *r);
 

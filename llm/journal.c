@@ -4,12 +4,18 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* A process that was just ended may hold its files for a moment longer. */
+#define LOCK_TRIES 20
+#define LOCK_NAP_NS (50 * 1000000L)
 
 struct journal {
     char *path;
@@ -38,6 +44,17 @@ static kw_code read_lines(journal *j, const char *text, size_t length, size_t *u
     return KW_OK;
 }
 
+static bool is_locked(int fd)
+{
+    const struct timespec nap = {0, LOCK_NAP_NS};
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return false;
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
 /* Locked for as long as it is open: two runs that write one journal would each follow half of it. A lock of the kernel
  * goes with its process, however that ends. Where the disk has no locks, there is none. */
 static kw_code open_to_write(journal *j, kw_error *err)
@@ -52,7 +69,7 @@ static kw_code open_to_write(journal *j, kw_error *err)
     j->file = fopen(j->path, "ae");
     if (!j->file)
         return kw_error_set(err, KW_ENVIRONMENT, "%s cannot be written: %s", j->path, strerror(errno));
-    if (flock(fileno(j->file), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (is_locked(fileno(j->file)))
         return kw_error_set(err, KW_FAILED, "%s: another run is writing it; give this one a folder of its own",
                             j->path);
     return KW_OK;
@@ -111,6 +128,29 @@ size_t journal_line(const journal *j)
     return j->at + 1;
 }
 
+kw_code journal_misfit(const journal *j, kw_code code, kw_error *err, const char *format, ...)
+{
+    strb what = STRB_INIT;
+    va_list args;
+    va_start(args, format);
+    strb_vprintf(&what, format, args);
+    va_end(args);
+    kw_error_set(err, code,
+                 "%s:%zu: %s; the record was edited or lacks a part: put it back, or begin in another folder "
+                 "(--llm replay: takes its replies along)",
+                 j->path ? j->path : "journal", journal_line(j), strb_text(&what));
+    strb_clear(&what);
+    return code;
+}
+
+static void print_or_say(const json *value, strb *out)
+{
+    if (value)
+        json_print(value, out);
+    else
+        strb_add(out, "not there");
+}
+
 static kw_code differs(const journal *j, const json *now, kw_error *err)
 {
     const json *then = j->lines[j->at];
@@ -122,11 +162,8 @@ static kw_code differs(const journal *j, const json *now, kw_error *err)
         }
     }
     strb a = STRB_INIT, b = STRB_INIT;
-    const json *x = json_get(then, member), *y = json_get(now, member);
-    if (x)
-        json_print(x, &a);
-    if (y)
-        json_print(y, &b);
+    print_or_say(json_get(then, member), &a);
+    print_or_say(json_get(now, member), &b);
     kw_error_set(err, KW_FAILED, "%s:%zu: \"%s\" of the event \"%s\" differs: recorded %.300s, now %.300s", j->path,
                  j->at + 1, member, json_text(json_get(then, "event")), strb_text(&a), strb_text(&b));
     strb_clear(&a);

@@ -26,6 +26,9 @@ void journal_close(journal *j); /* NULL is fine */
 const json *journal_next(const journal *j);
 bool journal_following(const journal *j);
 size_t journal_line(const journal *j); /* number of the next line, from 1 */
+/* The next line cannot be followed: "PATH:LINE: what; what to do". Format as printf. Returns `code`. */
+kw_code journal_misfit(const journal *j, kw_code code, kw_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The run has come to this event (freed here). Following: it must be the next line, member by member: KW_FAILED names
  * line, event and the first member that differs. Else it is written. KW_ENVIRONMENT when it cannot be (full disk). */

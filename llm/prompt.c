@@ -30,8 +30,7 @@ static size_t size_of(const prompt_part *part)
     return strlen(part->text) + (part->title ? strlen(part->title) + 6 : 0) + 2;
 }
 
-/* Appends text, cut in the middle to about `room` bytes at ends of lines. */
-static void add_cut(const char *text, size_t room, strb *out)
+void prompt_add_cut(const char *text, size_t room, strb *out)
 {
     size_t n = strlen(text);
     if (n <= room) {
@@ -44,6 +43,8 @@ static void add_cut(const char *text, size_t room, strb *out)
     const char *rest = text + n - tail;
     const char *line = strchr(rest, '\n');
     rest = line ? line + 1 : rest;
+    while ((*rest & 0xc0) == 0x80) /* within a character */
+        rest++;
     strb_add_n(out, text, head);
     strb_printf(out, "[... %zu bytes left out ...]\n", (size_t)(rest - text) - head);
     strb_add(out, rest);
@@ -80,7 +81,7 @@ void prompt_print(const prompt *p, size_t room, strb *out, strb *left_out)
         if (part->title)
             strb_printf(out, "## %s\n\n", part->title);
         size_t overhead = size_of(part) - strlen(part->text);
-        add_cut(part->text, kept[i] > overhead ? kept[i] - overhead : 0, out);
+        prompt_add_cut(part->text, kept[i] > overhead ? kept[i] - overhead : 0, out);
         if (out->length > 0 && strb_text(out)[out->length - 1] != '\n')
             strb_add_char(out, '\n');
         strb_add_char(out, '\n');

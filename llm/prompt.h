@@ -37,6 +37,8 @@ typedef struct prompt {
 void prompt_add(prompt *p, const char *title, char *text, int importance, bool shorten);
 /* Within `room` bytes, as far as the parts that must be there allow. Appends to `out`; a line for each part that was
  * cut or left out to `left_out` (may be NULL). */
+/* Appends text, cut in the middle to about `room` bytes, at ends of lines where it has any. */
+void prompt_add_cut(const char *text, size_t room, strb *out);
 void prompt_print(const prompt *p, size_t room, strb *out, strb *left_out);
 void prompt_clear(prompt *p);
 

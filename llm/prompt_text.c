@@ -74,12 +74,29 @@ void prompt_outcome(const task *t, const task_shape *shapes, const trial_result 
     strb_clear(&shape);
 }
 
+static size_t room_of(const prompt_context *c)
+{
+    const double each = c->bytes_per_token > 0 ? c->bytes_per_token : 3;
+    const size_t room = (size_t)((double)c->max_tokens * each);
+    return c->max_bytes > 0 && c->max_bytes < room ? c->max_bytes : room;
+}
+
+/* What a model wrote must be in the prompt, but not megabytes of it: at most this share of the room. */
+static void add_written(const prompt_context *c, const char *info, const char *text, double share, strb *out)
+{
+    strb cut = STRB_INIT;
+    prompt_add_cut(text, (size_t)(share * (double)room_of(c)), &cut);
+    const bool whole_line = cut.length > 0 && strb_text(&cut)[cut.length - 1] == '\n';
+    add_fenced(info, strb_text(&cut), whole_line ? "" : "\n", out);
+    strb_clear(&cut);
+}
+
 static char *candidate_text(const prompt_context *c, const prompt_candidate *k)
 {
     strb s = STRB_INIT;
     if (!k->text)
         return NULL;
-    add_fenced("c", k->text, k->text[0] && k->text[strlen(k->text) - 1] == '\n' ? "" : "\n", &s);
+    add_written(c, "c", k->text, 0.6, &s);
     if (k->cell >= 0) {
         behaviour b = behaviour_of_cell(k->cell);
         strb_printf(&s, "\nIts kind%s%s: memory %d, compute %d, parallelism %d.\n", k->config ? " with " : "",
@@ -189,13 +206,6 @@ static char *fenced(const char *text, const char *info)
     return strb_take(&s);
 }
 
-static size_t room_of(const prompt_context *c)
-{
-    const double each = c->bytes_per_token > 0 ? c->bytes_per_token : 3;
-    const size_t room = (size_t)((double)c->max_tokens * each);
-    return c->max_bytes > 0 && c->max_bytes < room ? c->max_bytes : room;
-}
-
 static void add_common(const prompt_context *c, prompt *p)
 {
     prompt_add(p, "The task", prompt_task_text(c), 0, false);
@@ -261,15 +271,16 @@ void prompt_generate(const prompt_context *c, strb *out, strb *left_out)
 void prompt_repair(const prompt_context *c, const char *text, const char *problem, strb *out, strb *left_out)
 {
     prompt p = {.n = 0};
-    strb error = STRB_INIT;
-    add_fenced("", problem, "\n", &error);
+    strb error = STRB_INIT, written = STRB_INIT;
+    add_written(c, "c", text, 0.6, &written);
+    add_written(c, "", problem, 0.2, &error);
     strb_add(&error, "\nMend it and answer with the whole template.\n");
     prompt_add(&p, NULL,
                mem_strdup("The template below, which you wrote, does not work. What went wrong stands behind it."), 0,
                false);
     add_common(c, &p);
-    prompt_add(&p, "What you wrote", fenced(text, "c"), 0, true);
-    prompt_add(&p, "What went wrong", strb_take(&error), 0, true);
+    prompt_add(&p, "What you wrote", strb_take(&written), 0, false);
+    prompt_add(&p, "What went wrong", strb_take(&error), 0, false);
     prompt_add(&p, "Rules", mem_strdup(rules), 0, false);
     prompt_print(&p, room_of(c), out, left_out);
     prompt_clear(&p);

@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_TOTAL_MS (30 * 60 * 1000LL)
 #define MAX_REPLY_BYTES ((size_t)16 << 20)
+#define MAX_WRITTEN_BYTES ((size_t)64 << 20) /* of output and of errors: then the program is ended */
 #define MAX_ERROR_BYTES 2000
 #define LOOK_MS 20
 #define GRACE_MS 1000 /* between asking a program to end and ending it */
@@ -115,7 +117,8 @@ static kw_code submit(void *state, const llm_request *q, kw_error *err)
     return code;
 }
 
-/* What the program wrote, as text: bytes that are none are replaced, so is NUL. */
+/* What the program wrote, as text: bytes that are none are replaced, so is NUL. At most `limit` bytes, also of the
+ * text: it is read again from a file. */
 static char *text_of(const char *path, size_t limit, bool *cut)
 {
     strb raw = STRB_INIT, text = STRB_INIT;
@@ -136,6 +139,13 @@ static char *text_of(const char *path, size_t limit, bool *cut)
         raw.data[i] = raw.data[i] ? raw.data[i] : '\x01';
     utf8_add_valid(&text, strb_text(&raw), raw.length);
     strb_clear(&raw);
+    if (text.length > limit) {
+        *cut = true;
+        text.length = limit;
+        while (text.length > 0 && (text.data[text.length] & 0xc0) == 0x80) /* within a character */
+            text.length--;
+        text.data[text.length] = 0;
+    }
     return strb_take(&text);
 }
 
@@ -149,23 +159,29 @@ static const char *last_line(char *text)
     return line ? line + 1 : text;
 }
 
-static void finish(commands *c, size_t i, int status, bool late, llm_reply *out)
+/* How a program is ended before it ends by itself. */
+typedef enum cut_short { CUT_NOT, CUT_LATE, CUT_LARGE } cut_short;
+
+static void finish(commands *c, size_t i, int status, cut_short why, llm_reply *out)
 {
     running r = c->all[i];
     bool cut, ignored;
     char *in = file_of(c, r.key, "in"), *reply = file_of(c, r.key, "out"), *log = file_of(c, r.key, "err");
     char *text = text_of(reply, MAX_REPLY_BYTES, &cut), *errors = text_of(log, MAX_ERROR_BYTES * 50, &ignored);
     const char *said = last_line(errors);
-    if (late)
+    if (why == CUT_LATE)
         *out = reply_failed(r.key, LLM_FAILED, "\"%s\" did not answer within %lld s", c->command,
                             (long long)(c->total_ms / 1000));
+    else if (why == CUT_LARGE)
+        *out = reply_failed(r.key, LLM_FAILED, "\"%s\" wrote more than %d MiB and was ended", c->command,
+                            (int)(MAX_WRITTEN_BYTES >> 20));
     else if (WIFSIGNALED(status))
         *out = reply_failed(r.key, LLM_FAILED, "\"%s\" was ended by signal %d", c->command, WTERMSIG(status));
     else if (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127)
         *out = reply_failed(r.key, LLM_STOPPED, "\"%s\" cannot be run: %.300s", c->command, said);
     else if (WEXITSTATUS(status) != 0)
-        *out = reply_failed(r.key, LLM_FAILED, "\"%s\" ended with status %d: %.300s", c->command, WEXITSTATUS(status),
-                            said);
+        *out = reply_failed(r.key, LLM_FAILED, "\"%s\" ended with status %d%s%.300s", c->command, WEXITSTATUS(status),
+                            *said ? ": " : " and said nothing", said);
     else if (!*text)
         *out = reply_failed(r.key, LLM_NO_ANSWER, "\"%s\" wrote nothing", c->command);
     else
@@ -191,6 +207,23 @@ static void finish(commands *c, size_t i, int status, bool late, llm_reply *out)
     free(log);
 }
 
+static size_t size_of(const commands *c, const char *key, const char *suffix)
+{
+    struct stat st;
+    char *path = file_of(c, key, suffix);
+    size_t size = stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+    free(path);
+    return size;
+}
+
+static cut_short must_end(const commands *c, const running *r)
+{
+    if (clock_now_ns() - r->started_ns > c->total_ms * 1000000)
+        return CUT_LATE;
+    return size_of(c, r->key, "out") > MAX_WRITTEN_BYTES || size_of(c, r->key, "err") > MAX_WRITTEN_BYTES ? CUT_LARGE
+                                                                                                          : CUT_NOT;
+}
+
 static bool poll_command(void *state, int64_t timeout_ms, llm_reply *out)
 {
     commands *c = state;
@@ -198,12 +231,12 @@ static bool poll_command(void *state, int64_t timeout_ms, llm_reply *out)
     while (c->n > 0) {
         for (size_t i = 0; i < c->n; i++) {
             int status = 0;
-            bool late = clock_now_ns() - c->all[i].started_ns > c->total_ms * 1000000;
-            if (late)
+            cut_short why = must_end(c, &c->all[i]);
+            if (why != CUT_NOT)
                 kill(-c->all[i].pid, SIGKILL);
-            if (waitpid(c->all[i].pid, &status, late ? 0 : WNOHANG) > 0) {
+            if (waitpid(c->all[i].pid, &status, why != CUT_NOT ? 0 : WNOHANG) > 0) {
                 kill(-c->all[i].pid, SIGKILL); /* whatever it left behind */
-                finish(c, i, status, late, out);
+                finish(c, i, status, why, out);
                 return true;
             }
         }

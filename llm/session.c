@@ -63,8 +63,11 @@ static kw_code unknown_provider(const char *spec, kw_error *err)
         strb_printf(&known, "%s%s", n ? ", " : "", names[n]);
     }
     const char *near = json_nearest(name, names, n);
-    kw_error_set(err, KW_BAD_INPUT, "--llm %s: there is no provider \"%s\"%s%s%s (there are %s)", spec, name,
-                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", strb_text(&known));
+    if (near && strcmp(near, name) == 0)
+        kw_error_set(err, KW_BAD_INPUT, "--llm %s: behind \"%s\" stands a colon, or nothing", spec, name);
+    else
+        kw_error_set(err, KW_BAD_INPUT, "--llm %s: there is no provider \"%s\"%s%s%s (there are %s)", spec, name,
+                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", strb_text(&known));
     strb_clear(&known);
     free(name);
     return KW_BAD_INPUT;
@@ -81,17 +84,34 @@ static const char *end_of_member(const char *spec)
     return spec + strlen(spec);
 }
 
-/* Takes "*WEIGHT" off the end; 1 if there is none. */
-static double take_weight(char *text)
+/* Takes "*WEIGHT" off the end; 1 if there is none: what stands behind a star and is no number belongs to a program. */
+static kw_code take_weight(char *text, double *weight, kw_error *err)
 {
     char *star = strrchr(text, '*'), *end;
+    *weight = 1;
     if (!star || !star[1])
-        return 1;
-    double weight = strtod(star + 1, &end);
-    if (*end || !(weight > 0) || !isfinite(weight))
-        return 1;
+        return KW_OK;
+    double number = strtod(star + 1, &end);
+    if (*end)
+        return KW_OK;
+    if (!(number > 0) || !isfinite(number))
+        return kw_error_set(err, KW_BAD_INPUT,
+                            "--llm %s: a weight is a number above 0 (where \"%s\" is no weight, write *1 behind it)",
+                            text, star);
+    *weight = number;
     *star = 0;
-    return weight;
+    return KW_OK;
+}
+
+/* A model, an address or a folder stands in messages, which are one line; a program may be several. */
+static kw_code check_characters(const char *spec, kw_error *err)
+{
+    for (const char *at = spec; *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return kw_error_set(err, KW_BAD_INPUT, "--llm: byte 0x%02x at position %zu is no character of a line",
+                                (unsigned char)*at, (size_t)(at - spec) + 1);
+    }
+    return KW_OK;
 }
 
 static kw_code open_member(llm_session *s, char *text, const provider_options *o, kw_error *err)
@@ -100,12 +120,16 @@ static kw_code open_member(llm_session *s, char *text, const provider_options *o
         return kw_error_set(err, KW_BAD_INPUT, "--llm: more than %d providers", MAX_MEMBERS);
     member *m = &s->members[s->n_members];
     memset(m, 0, sizeof *m);
-    m->weight = take_weight(text);
+    kw_code code = take_weight(text, &m->weight, err);
+    if (code != KW_OK)
+        return code;
     size_t length = strcspn(text, ":");
     m->ops = find_provider(text, length);
     if (!m->ops)
         return unknown_provider(text, err);
-    kw_code code = m->ops->open(text[length] ? text + length + 1 : "", o, &m->state, err);
+    code = m->ops == &provider_command ? KW_OK : check_characters(text, err);
+    if (code == KW_OK)
+        code = m->ops->open(text[length] ? text + length + 1 : "", o, &m->state, err);
     if (code != KW_OK)
         return code;
     m->spec = mem_strdup(text);
@@ -200,15 +224,19 @@ static int64_t prompt_tokens(const llm_session *s, const llm_request *q)
 
 static kw_code within_budget(const llm_session *s, const llm_request *q, kw_error *err)
 {
-    int64_t reserved = prompt_tokens(s, q) + q->max_tokens;
-    for (size_t i = 0; i < s->n_flights; i++)
+    int64_t asked = prompt_tokens(s, q), reserved = asked + q->max_tokens;
+    for (size_t i = 0; i < s->n_flights; i++) {
+        asked += s->flights[i].prompt;
         reserved += s->flights[i].tokens;
+    }
     if (s->max_tokens > 0 && llm_tokens_used(&s->totals.usage) + reserved > s->max_tokens)
         return kw_error_set(err, KW_FAILED, "the budget of %lld tokens is spent (%lld used, up to %lld would follow)",
                             (long long)s->max_tokens, (long long)llm_tokens_used(&s->totals.usage),
                             (long long)reserved);
-    if (s->max_cost > 0 && s->totals.cost >= s->max_cost)
-        return kw_error_set(err, KW_FAILED, "the budget of %g is spent (%g used)", s->max_cost, s->totals.cost);
+    double dearest = s->max_cost > 0 ? llm_session_most_cost(s, asked, reserved - asked) : 0;
+    if (s->max_cost > 0 && s->totals.cost + (isfinite(dearest) ? dearest : 0) > s->max_cost)
+        return kw_error_set(err, KW_FAILED, "the budget of %g is spent (%g used, up to %g would follow)", s->max_cost,
+                            s->totals.cost, isfinite(dearest) ? dearest : 0);
     return KW_OK;
 }
 

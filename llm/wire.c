@@ -59,7 +59,7 @@ void wire_set(char **place, const json *text)
 void wire_count(int64_t *place, const json *number)
 {
     int64_t v;
-    if (json_kind_of(number) == JSON_NUMBER && json_int(number, &v) && v >= 0)
+    if (json_kind_of(number) == JSON_NUMBER && json_int(number, &v) && v >= 0 && v <= LLM_MOST_TOKENS)
         *place = v;
 }
 

@@ -8,6 +8,7 @@ record=$root/tests/recorded/evolve-saxpy
 works 'a record, without device and model' evolve saxpy --llm "replay:$record" --measurements recorded
 check 'what became of the candidates' has "$output" '4 candidates asked for: 3 right (1 after a repair)'
 check 'the archive' has "$output" 'parallelism 0'
+check 'which way was worth to go' has "$output" 'what was asked for       asked  right  better than parent  best gain'
 works 'as JSON' evolve saxpy --llm "replay:$record" --measurements recorded --json
 check 'with the archive' has "$output" '"archive":[{"cell":['
 

@@ -202,7 +202,7 @@ check 'a store that was deleted' has "$output" '2 right'
 sed 's/other/another/' changed/generate-000002.reply.md >later.md
 cp -r changed edited
 cp later.md edited/generate-000002.reply.md
-refuses 'a reply that was changed later' 1 'its reply was changed since' evolve $copied --llm folder:edited \
+refuses 'a reply that was changed later' 1 'edited/generate-000002.reply.md was changed since it was taken' evolve $copied --llm folder:edited \
     --leave-when-waiting --budget 2 --in-flight 2
 
 # Records with holes.

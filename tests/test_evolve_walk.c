@@ -210,6 +210,67 @@ static void mended(void **state)
     walk(recorded, "2 right");
 }
 
+static bool file_has(const char *name, const char *what)
+{
+    strb text = STRB_INIT;
+    char *path = fs_join(asking_folder, name);
+    assert_int_equal(fs_read(path, 0, &text, NULL), KW_OK);
+    bool found = memmem(strb_text(&text), text.length, what, strlen(what)) != NULL;
+    strb_clear(&text);
+    free(path);
+    return found;
+}
+
+/* A server that says the key back within a template, and as the model's name: it gets into no file and no line. */
+static void said_back(void **state)
+{
+    (void)state;
+    prepare();
+    const http_answer script[] = {{.bytes = answer_with(TEMPLATE("", "better") "// " ASKING_KEY "\n")}};
+    char spec[128];
+    server_start(&asking_server, script, 1);
+    (void)snprintf(spec, sizeof spec, "openai:m@%s", asking_server.url);
+    const char *const evolve[] = {"evolve", "copied",  "--llm",  spec,     "--record",   "said", "--budget",
+                                  "1",      "--store", "key.db", "--json", "--no-probe", NULL};
+    subprocess_result r = run_program(evolve);
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(strb_text(&r.output), "\"right\":1"));
+    assert_null(strstr(strb_text(&r.output), ASKING_KEY));
+    assert_null(strstr(strb_text(&r.errors), ASKING_KEY));
+    subprocess_result_clear(&r);
+    server_stop(&asking_server);
+    static const char *const files[] = {"said/journal.jsonl",
+                                        "said/generate-000001.reply.md",
+                                        "said/generate-000001.meta.json",
+                                        "said/generate-000001.json",
+                                        "said/generate-000001.template.cl",
+                                        "said/generate-000001.prompt.md",
+                                        "key.db"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_false(file_has(files[i], ASKING_KEY));
+    assert_true(file_has("said/generate-000001.reply.md", "// ****"));
+}
+
+/* A question that may cost more than what is left is not asked. */
+static void hard_limit(void **state)
+{
+    (void)state;
+    prepare();
+    const http_answer script[] = {{.bytes = answer_with(TEMPLATE("", "better"))}};
+    server_start(&asking_server, script, 1);
+    strb text = STRB_INIT;
+    strb_printf(&text, "{\"endpoints\": {\"here\": {\"url\": \"%s\", \"price\": {\"input\": 1, \"output\": 1000}}}}",
+                asking_server.url);
+    put("llm.json", strb_text(&text));
+    strb_clear(&text);
+    const char *const evolve[] = {"evolve",     "copied",   "--llm",       "openai:m@here", "--budget",   "1",
+                                  "--config",   "llm.json", "--max-reply", "1000",          "--max-cost", "0.9",
+                                  "--no-probe", NULL};
+    walk(evolve, "ended: the budget of 0.9 is spent (0 used, up to 1.0");
+    assert_int_equal(server_asked(&asking_server), 0);
+    server_stop(&asking_server);
+}
+
 /* Prices and limits of a run: what it may cost is said before, which prices held stands in the journal. */
 static void prices(void **state)
 {
@@ -255,7 +316,7 @@ static void prices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ASKING_TEST(readme), ASKING_TEST(refused), ASKING_TEST(mended),
-                                       ASKING_TEST(prices)};
+    const struct CMUnitTest tests[] = {ASKING_TEST(readme), ASKING_TEST(refused),   ASKING_TEST(mended),
+                                       ASKING_TEST(prices), ASKING_TEST(said_back), ASKING_TEST(hard_limit)};
     return cmocka_run_group_tests_name("evolve_walk", tests, NULL, NULL);
 }

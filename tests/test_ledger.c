@@ -222,6 +222,26 @@ static void contenders(void **state)
     ledger_clear(&l);
 }
 
+/* One text of two templates: the times are pooled, and the entry goes by the name that it was given last. */
+static void renamed(void **state)
+{
+    (void)state;
+    ledger l = LEDGER_INIT;
+    double fast[] = {10, 11, 12}, slow[] = {13, 14, 15};
+    measurement a = timed("aa", "events", fast, 3), b = timed("aa", "events", slow, 3);
+    a.template_name = "plain";
+    b.template_name = "twin";
+    b.config = "{\"WG\":32}";
+    ledger_add(&l, &a);
+    ledger_entry *e = ledger_add(&l, &b);
+    assert_string_equal(e->template_name, "plain");
+    ledger_rename(e, &b);
+    assert_string_equal(e->template_name, "twin");
+    assert_string_equal(e->config, "{\"WG\":32}");
+    assert_int_equal(e->n_samples, 6);
+    ledger_clear(&l);
+}
+
 /* As many variants as an exhaustive search brings: each is found, none twice. */
 static void many_variants(void **state)
 {
@@ -253,6 +273,7 @@ int main(void)
         cmocka_unit_test(summaries),          cmocka_unit_test(one_failure_is_enough),
         cmocka_unit_test(the_winner),         cmocka_unit_test(contenders),
         cmocka_unit_test(noise_makes_ties),   cmocka_unit_test(noise_of_an_entry),
+        cmocka_unit_test(renamed),
         cmocka_unit_test(many_variants),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

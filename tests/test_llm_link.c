@@ -329,7 +329,7 @@ static void failed_tries_cost(void **state)
         {.bytes = answer_stream(GOOD)}};
     server_start(&asking_server, script, 2);
     asking_config("{\"endpoints\":{\"here\":{\"url\":\"URL\",\"price\":{\"input\":1e6,\"output\":1e7}}}}");
-    llm_session_options so = {.provider = o, .spec = "openai:m@here", .max_cost = 1000};
+    llm_session_options so = {.provider = o, .spec = "openai:m@here", .max_cost = 20000};
     llm_session *s;
     assert_int_equal(llm_session_open(&so, &s, NULL), KW_OK);
     llm_reply r = asking_one(s);

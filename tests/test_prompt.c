@@ -228,6 +228,28 @@ static void repair(void **state)
     strb_clear(&text);
 }
 
+/* Megabytes that a model wrote are cut in the middle, and their quotation stays one. */
+static void megabytes(void **state)
+{
+    setting *s = *state;
+    trial_result right = {.fitness = 1.25, .outcome = OUTCOME_OK, .read = true};
+    strb text = STRB_INIT;
+    char *large = mem_alloc(3000001);
+    memset(large, 'x', 3000000);
+    large[3000000] = 0;
+    memcpy(large, "the first line\n", 15);
+    prompt_repair(&s->c, large, large, &text, NULL);
+    assert_true(text.length < 3 * 24000);
+    expect(strb_text(&text), "```c\nthe first line\n[... 29");
+    strb_clear(&text);
+    s->c.parent = (prompt_candidate){.text = large, .outcome = &right, .cell = 0};
+    char *whole = generated(s, NULL);
+    assert_true(strlen(whole) < 3 * 24000);
+    expect(whole, "the first line\n[... 29");
+    free(whole);
+    free(large);
+}
+
 /* History is what changed, and what became of it. */
 static void tried(void **state)
 {
@@ -255,6 +277,7 @@ static void tried(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {IN_SETTING(task_and_device), IN_SETTING(format), IN_SETTING(candidates),
-                                       IN_SETTING(too_long),        IN_SETTING(repair), IN_SETTING(tried)};
+                                       IN_SETTING(too_long),        IN_SETTING(repair), IN_SETTING(tried),
+                                       IN_SETTING(megabytes)};
     return cmocka_run_group_tests_name("prompt", tests, NULL, NULL);
 }

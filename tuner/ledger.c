@@ -133,6 +133,14 @@ ledger_entry *ledger_add(ledger *l, const measurement *m)
     return e;
 }
 
+void ledger_rename(ledger_entry *e, const measurement *m)
+{
+    free(e->template_name);
+    free(e->config);
+    e->template_name = mem_strdup(m->template_name ? m->template_name : "");
+    e->config = mem_strdup(m->config ? m->config : "{}");
+}
+
 void ledger_trim(ledger *l)
 {
     size_t n = 2;

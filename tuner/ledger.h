@@ -42,6 +42,8 @@ typedef struct ledger {
 void ledger_clear(ledger *l);
 /* Adds a measurement to the entry of its source hash (made if absent); returns the entry, valid until the next add. */
 ledger_entry *ledger_add(ledger *l, const measurement *m);
+/* The entry is from now on of m's template and configuration: one text may be expanded from several. */
+void ledger_rename(ledger_entry *e, const measurement *m);
 ledger_entry *ledger_find(const ledger *l, const char *source_hash);
 /* Gives back what was allocated for entries to come. */
 void ledger_trim(ledger *l);

@@ -1,5 +1,6 @@
 #include "tuner/pool_internal.h"
 
+#include "base/interrupt.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -41,11 +42,16 @@ kw_code pool_start(const pool_options *options, pool_on_event on_event, void *co
     uv_timer_init(&p->loop, &p->wait);
     uv_signal_init(&p->loop, &p->on_int);
     uv_signal_init(&p->loop, &p->on_term);
-    p->on_int.data = p->on_term.data = p;
+    uv_signal_init(&p->loop, &p->on_hup);
+    p->on_int.data = p->on_term.data = p->on_hup.data = p;
     uv_signal_start(&p->on_int, on_signal, SIGINT);
     uv_signal_start(&p->on_term, on_signal, SIGTERM);
+    /* A terminal that is gone is an interruption, unless somebody said otherwise (nohup). */
+    if (!interrupt_is_ignored(SIGHUP))
+        uv_signal_start(&p->on_hup, on_signal, SIGHUP);
     uv_unref((uv_handle_t *)&p->on_int);
     uv_unref((uv_handle_t *)&p->on_term);
+    uv_unref((uv_handle_t *)&p->on_hup);
     pool_grow(p, options->n_workers);
     while (!p->workers[0]->has_hello && !p->failed && !p->interrupted)
         uv_run(&p->loop, UV_RUN_ONCE);
@@ -129,6 +135,7 @@ void pool_stop(pool *p)
     uv_close((uv_handle_t *)&p->wait, NULL);
     uv_close((uv_handle_t *)&p->on_int, NULL);
     uv_close((uv_handle_t *)&p->on_term, NULL);
+    uv_close((uv_handle_t *)&p->on_hup, NULL);
     uv_run(&p->loop, UV_RUN_DEFAULT);
     uv_loop_close(&p->loop);
     for (size_t i = 0; i < p->n_workers; i++)

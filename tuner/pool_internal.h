@@ -52,7 +52,7 @@ typedef struct worker_proc {
 struct pool {
     uv_loop_t loop;
     uv_timer_t wait;
-    uv_signal_t on_int, on_term;
+    uv_signal_t on_int, on_term, on_hup;
     int open_signals;
     pool_options options;
     char *command;

