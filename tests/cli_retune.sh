@@ -137,7 +137,7 @@ count() { # PART; lines of the output with it
     sed 's/#pragma fake /#pragma fake host_sleep_us=3000 /' slow.cl >slow2.cl && mv slow2.cl slow.cl
     slow='saxpy --template slow.cl --shapes shapes.jsonl --no-probe --device fake:1 --store slow.db'
     # A machine that stands still at the wrong moment lets it come to its end: then once more, from nothing.
-    for try in 1 2 3 4 5 6 7 8 9 10; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         stopped=''
         rm -f slow.db slow.db-wal slow.db-shm
         for signal in INT TERM; do

@@ -93,7 +93,8 @@ static void failures(void **state)
         {OUTCOME_WRONG, STAGE_SMOKE},     {OUTCOME_OUT_OF_BOUNDS, STAGE_SMOKE},   {OUTCOME_INPUT_MODIFIED, STAGE_SMOKE},
         {OUTCOME_WRONG, STAGE_SMOKE},     {OUTCOME_LAUNCH_ERROR, STAGE_SMOKE},    {OUTCOME_DOES_NOT_FIT, STAGE_SMOKE},
         {OUTCOME_OK, STAGE_DONE}};
-    const evaluator_options o = {.device = "fake:0", .compile_workers = 1, .compile_ms = TEST_LIMIT_MS, .run_ms = TEST_LIMIT_MS};
+    const evaluator_options o = {
+        .device = "fake:0", .compile_workers = 1, .compile_ms = TEST_LIMIT_MS, .run_ms = TEST_LIMIT_MS};
     const size_t n = sizeof wanted / sizeof *wanted;
     setting *s = setting_begin(&text, &o);
     for (uint32_t i = 0; i < n; i++)
