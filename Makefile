@@ -209,7 +209,7 @@ check-llm: $(BUILD)/tests/llm/ask $(BUILD)/kernwright
 # An ICD loader that asks for RTLD_DEEPBIND cannot load a driver under a sanitizer, and Oclgrind preloads its loader
 # before the sanitizer's library.
 ASAN_FLAGS = detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:abort_on_error=0
-SAN_ENV = OCL_ICD_DEEPBIND=0 TEST_TIMEOUT=1800 \
+SAN_ENV = OCL_ICD_DEEPBIND=0 TEST_TIMEOUT=3600 \
           ASAN_OPTIONS=$(ASAN_FLAGS):verify_asan_link_order=0 \
           LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
           UBSAN_OPTIONS=print_stacktrace=1
@@ -258,7 +258,7 @@ valgrind:
 
 .PHONY: valgrind-run
 valgrind-run: $(VALGRIND_TESTS)
-	@$(TEST_ENV) TEST_TIMEOUT=1800 TEST_WRAPPER='$(VALGRIND)' tools/run-tests.sh valgrind $(VALGRIND_TESTS)
+	@$(TEST_ENV) TEST_TIMEOUT=3600 TEST_WRAPPER='$(VALGRIND)' tools/run-tests.sh valgrind $(VALGRIND_TESTS)
 
 ## bench: every bench/*.sh, one after the other
 bench: all

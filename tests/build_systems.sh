@@ -96,7 +96,7 @@ check 'make: the program was found by pkg-config' grep -qF "$kw emit" "$work/com
 try_run 'make: the program' "$examples/make/saxpy"
 check 'make: nothing to do' in_make -q
 for file in saxpy.results.jsonl shapes.jsonl; do
-    sleep 0.01
+    sleep 0.05
     touch "$examples/saxpy/$file"
     check "make: $file is newer" sh -c "! LD_LIBRARY_PATH='$work/without' make -C '$examples/make' -q kw_saxpy.h"
     check "make: $file" in_make
@@ -115,9 +115,9 @@ fi
 # Is the header newer than the last call of this?
 emitted() { # HEADER
     newer=$(find "$1" -newer "$work/stamp" 2>/dev/null)
-    sleep 0.01
+    sleep 0.05
     touch "$work/stamp"
-    sleep 0.01
+    sleep 0.05
     [ -n "$newer" ]
 }
 not_emitted() {
@@ -133,7 +133,7 @@ cmake_example() { # GENERATOR
     out=$work/cmake-$(echo "$1" | tr ' ' -)
     header=$out/kernwright/saxpy/kw_saxpy.h
     touch "$work/stamp"
-    sleep 0.01
+    sleep 0.05
     check "$1: configure" configure "$examples/cmake" "$out" -G "$1"
     check "$1: build" without cmake --build "$out"
     check "$1: emitted" emitted "$header"
@@ -193,7 +193,7 @@ tuned_project() {
     check 'tune: results' grep -q '"template":"scaled"' "$out/kernwright/one/scaled.results.jsonl"
     check 'tune: the source tree is left alone' [ ! -e "$work/own/scaled.results.jsonl" ]
     touch "$work/stamp"
-    sleep 0.01
+    sleep 0.05
     for file in scaled.cl tasks/scaled/task.json shapes.jsonl; do
         touch "$work/own/$file"
         check "tune: $file" without cmake --build "$out"
@@ -209,7 +209,7 @@ tuned_project() {
     check 'saved results: configure' configure "$work/own" "$out-2"
     check 'saved results: build' without cmake --build "$out-2"
     touch "$work/stamp"
-    sleep 0.01
+    sleep 0.05
     for file in scaled.cl tasks/scaled/task.json scaled.results.jsonl; do
         touch "$work/own/$file"
         check "saved results: $file" without cmake --build "$out-2"
@@ -275,7 +275,7 @@ meson_example() {
     out=$work/meson
     header=$out/kw_saxpy.h
     touch "$work/stamp"
-    sleep 0.01
+    sleep 0.05
     check 'Meson: setup' without env CC="$cc" meson setup "$out" "$examples/meson"
     check 'Meson: compile' without ninja -C "$out"
     check 'Meson: emitted' emitted "$header"

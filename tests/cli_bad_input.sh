@@ -21,8 +21,8 @@ while read -r name outcome cause directives; do
     template one.cl
     rm -f s.db
     export KERNWRIGHT_MEMORY_MB=500
-    works "$name: the search goes on" tune saxpy --template one.cl --dims N=100 --strategy exhaustive --compile-limit 3 \
-        --run-limit 5 --no-probe --store s.db
+    works "$name: the search goes on" tune saxpy --template one.cl --dims N=100 --strategy exhaustive --compile-limit 10 \
+        --run-limit 10 --no-probe --store s.db
     unset KERNWRIGHT_MEMORY_MB
     check "$name: both are measured" has "$output" ' 2+0 '
     works "$name: failures" results show --failed --json --store s.db
@@ -34,7 +34,7 @@ while read -r name outcome cause directives; do
     check "$name: is there" has "$output" '{"A":2}'
 done <<END
 log compile_error the_source_asks_for_a_build_error build=error+log_mb=100
-minutes timeout no_end_of_stage_compile_within_3000_ms slow_ms=600000
+minutes timeout no_end_of_stage_compile_within_10000_ms slow_ms=600000
 memory crash worker_ended_with_status_71 build=eat
 constant wrong expected result=constant
 device crash device_is_lost run=lost

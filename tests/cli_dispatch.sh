@@ -66,29 +66,30 @@ check 'what was measured is emitted' cmp -s a.h b.h
 rm g.cl
 
 # ---- results that cannot be used ----
-bad() { # WHAT STATUS PART SED-SCRIPT
+spoilt() { # WHAT STATUS PART SED-SCRIPT
     sed "$4" good.jsonl >bad.jsonl
     rm -f bad.h
     refuses "$1" "$2" "$3" emit saxpy --from bad.jsonl -o bad.h
     check "$1: no header" [ ! -e bad.h ]
 }
-bad 'a newer schema' 2 'use a newer kernwright' 's/"schema":1/"schema":2/'
-bad 'a newer schema further down' 2 'bad.jsonl:3: results of schema 2' '2a {"kernwright":"results","schema":2}'
-bad 'a row that is not even JSON' 2 'bad.jsonl:3' '2a {"measurement":{"task":"saxpy",'
+spoilt 'a newer schema' 2 'use a newer kernwright' 's/"schema":1/"schema":2/'
+spoilt 'a newer schema further down' 2 'bad.jsonl:3: results of schema 2' '2a {"kernwright":"results","schema":2}'
+spoilt 'a row that is not even JSON' 2 'bad.jsonl:3' '2a {"measurement":{"task":"saxpy",'
 for time in 0 -5 null '"x"' 1e300; do
-    bad "a time of $time" 2 'bad.jsonl:' "s/\"median_ns\":[0-9.]*/\"median_ns\":$time/"
+    spoilt "a time of $time" 2 'bad.jsonl:' "s/\"median_ns\":[0-9.]*/\"median_ns\":$time/"
 done
-bad 'an infinite time' 2 'out of range' 's/"median_ns":[0-9.]*/"median_ns":1e999/'
-bad 'not a number' 2 "found 'N'" 's/"median_ns":[0-9.]*/"median_ns":NaN/'
-bad 'a shape of zero' 2 'N=0 is outside' 's/"N":100}/"N":0}/'
-bad 'a negative shape' 2 'N=-1 is outside' 's/"N":100}/"N":-1}/'
-bad 'a dim over 2^31' 2 'N=3000000000 is outside' 's/"N":100}/"N":3000000000}/'
-bad 'another dim' 2 'dim N is not given' 's/"N":100}/"M":100}/'
-bad 'a text that was changed' 2 'it was changed' '/"variant":/s/fake_saxpy(int n/fake_saxpy(long n/'
-bad 'no texts' 1 'bad.jsonl holds no OpenCL source' '/"variant":/d'
-bad 'an older task' 1 'before its definition changed' \
+spoilt 'an infinite time' 2 'out of range' 's/"median_ns":[0-9.]*/"median_ns":1e999/'
+spoilt 'not a number' 2 "found 'N'" 's/"median_ns":[0-9.]*/"median_ns":NaN/'
+spoilt 'a shape of zero' 2 'N=0 is outside' 's/"N":100}/"N":0}/'
+spoilt 'a negative shape' 2 'bad.jsonl:2: "shape" must be an object of whole numbers' 's/"N":100}/"N":-1}/'
+spoilt 'a shape of text' 2 'bad.jsonl:2: "shape" must be' 's/"N":100}/"N":"100"}/'
+spoilt 'a dim over 2^31' 2 'N=3000000000 is outside' 's/"N":100}/"N":3000000000}/'
+spoilt 'another dim' 2 'dim N is not given' 's/"N":100}/"M":100}/'
+spoilt 'a text that was changed' 2 'it was changed' '/"variant":/s/fake_saxpy(int n/fake_saxpy(long n/'
+spoilt 'no texts' 1 'bad.jsonl holds no OpenCL source' '/"variant":/d'
+spoilt 'an older task' 1 'before its definition changed' \
     's/"task_hash":"[0-9a-f]*"/"task_hash":"00000000000000000000000000000000"/'
-bad 'a key that is none' 2 'is not vendor/arch/name/units' 's#fake/scripted/large/64#fake#'
+spoilt 'a key that is none' 2 'is not vendor/arch/name/units' 's#fake/scripted/large/64#fake#'
 
 # Rows that contradict each other: two times are pooled, right and wrong makes wrong.
 sed -n 's/"median_ns":[0-9.]*,"lo_ns":[0-9.]*,"hi_ns":[0-9.]*/"median_ns":900000,"lo_ns":900000,"hi_ns":900000/p' good.jsonl |

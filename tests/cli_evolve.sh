@@ -134,17 +134,15 @@ check 'and the run ends well' same "$status" 0
 # Two runs: on one store each goes its way; in one folder the second is refused.
 mkdir slow
 # shellcheck disable=SC2086
-"$kw" evolve $copied --llm 'command:sleep 4; cat better.md' --record slow --store wrong.db --budget 1 >slow.out 2>&1 &
+"$kw" evolve $copied --llm 'command:until [ -e answer ]; do sleep 0.05; done; cat better.md' --record slow --store wrong.db --budget 1 >slow.out 2>&1 &
 pid=$!
 { echo '```c'; cat better.cl; echo '```'; } >better.md
-for _ in $(seq 100); do
-    [ -s slow/generate-000001.prompt.md ] && break
-    sleep 0.1
-done
+until_true test -s slow/generate-000001.prompt.md
 # shellcheck disable=SC2086
 refuses_at_once 'a second run in one folder' 1 'another run is writing it' evolve $copied --llm command:cat --record slow --store wrong.db
 # shellcheck disable=SC2086
 works 'a second run on one store' evolve $copied --llm none --budget 2 --store wrong.db --record quick
+touch answer
 wait "$pid"
 check 'and the first one ends well' same "$?" 0
 check 'with its candidate' has "$(cat slow.out)" '1 right'
@@ -175,10 +173,7 @@ if [ "$status" -eq 0 ]; then
     "$kw" evolve saxpy --llm folder:asked --dims N=1003 --no-probe --store here.db --budget 1 --in-flight 1 \
         >out 2>err &
     pid=$!
-    for _ in $(seq 600); do
-        [ -s asked/generate-000001.prompt.md ] && break
-        sleep 0.1
-    done
+    until_true test -s asked/generate-000001.prompt.md
     kill -INT "$pid"
     wait "$pid"
     check 'stopped: its status' same "$?" 130

@@ -18,7 +18,7 @@ of() { # DIRECTIVE; outcome and stage of its row
 }
 
 works 'tuning goes on to the end' tune saxpy --template mixed.cl --dims N=300 --strategy exhaustive --budget 100 \
-    --compile-limit 3 --run-limit 3 --store s.db
+    --compile-limit 10 --run-limit 10 --store s.db
 check 'all are tried' has "$output" ' 18+0 '
 check 'the best of the good ones wins' has "$output" ' 0.007000 '
 
@@ -48,7 +48,7 @@ END
 check 'crashes' [ "$(count crash)" -eq 4 ]
 check 'timeouts' [ "$(count timeout)" -eq 2 ]
 check 'every one says why' [ "$(printf '%s\n' "$output" | grep -c '"detail":"[^"]')" -eq 17 ]
-check 'which stage did not end' has "$output" 'no end of stage smoke within 3000 ms'
+check 'which stage did not end' has "$output" 'no end of stage smoke within 10000 ms'
 
 works 'failures by cause' results show --failed --store s.db
 check 'grouped' has "$output" 'out_of_bounds'
@@ -57,7 +57,7 @@ works 'the good ones' results show --json --store s.db
 check 'are measured' [ "$(count ok)" -ge 2 ]
 
 works 'the same command again' tune saxpy --template mixed.cl --dims N=300 --strategy exhaustive --budget 100 \
-    --compile-limit 3 --run-limit 3 --store s.db
+    --compile-limit 10 --run-limit 10 --store s.db
 check 'repeats no failure' has "$output" ' 0+18 '
 
 # ---- nothing good ----
@@ -76,13 +76,13 @@ check 'each is said' [ "$(printf '%s\n' "$errors" | grep -c '^error: N=')" -eq 2
 # ---- one configuration ----
 while read -r directive wanted; do
     before="#pragma fake $directive" local='64' && template one.cl
-    refuses "time: $directive" 1 "$wanted" time one.cl --dims N=100 --run-limit 2 --compile-limit 2 --keep --store one.db
+    refuses "time: $directive" 1 "$wanted" time one.cl --dims N=100 --run-limit 10 --compile-limit 10 --keep --store one.db
     check "time: $directive: the reason on standard output too" [ "$(lines "$output")" -ge 2 ]
 done <<END
 result=wrong wrong in stage smoke: N=
 build=error compile_error in stage compile:
 run=crash crash in stage smoke: worker died of signal
-run=hang timeout in stage smoke: no end of stage smoke within 2000 ms
+run=hang timeout in stage smoke: no end of stage smoke within 10000 ms
 END
 works 'failures are kept as well' results show --failed --json --store one.db
 check 'all four' [ "$(lines "$output")" -eq 4 ]

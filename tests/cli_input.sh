@@ -200,4 +200,15 @@ refuses_at_once 'a task with too little' 2 'tasks/own/task.json' check tasks/own
 refuses 'two files, both are said' 2 'nowhere.cl' check tasks/own nowhere.cl
 check 'both are said' has "$errors" 'tasks/own'
 
+# ---- hardly a file may be open ----
+for n in 8 12; do
+    # shellcheck disable=SC2016 # $ is for that shell
+    output=$(timeout -k 5 300 sh -c 'ulimit -n "$1" && shift && exec "$@"' - "$n" "$kw" tune saxpy --dims N=100 \
+        --store "few$n.db" 2>"$work/errors" </dev/null)
+    status=$? errors=$(cat "$work/errors")
+    check "$n open files: status 3" [ "$status" -eq 3 ]
+    check "$n open files: one line" [ "$(lines "$errors")" -eq 1 ]
+    check "$n open files: and what to do" has "$errors" 'files'
+done
+
 finish cli_input

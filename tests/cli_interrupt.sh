@@ -14,38 +14,8 @@ rows() {
     "$kw" results show --json --store s.db 2>/dev/null | grep -c '"outcome"'
 }
 
-# Waits until a command succeeds, at most a minute.
-until_true() {
-    tries=0
-    while ! "$@"; do
-        tries=$((tries + 1))
-        [ "$tries" -gt 1200 ] && return 1
-        sleep 0.05
-    done
-}
-
 more_than() { # N: rows in the store
     [ "$(rows)" -gt "$1" ]
-}
-
-children() { # PID: its children, and theirs
-    cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '
-        { pid = $1; sub(/^.*\) /, ""); split($0, f, " "); if (f[1] != "Z") parent[pid] = f[2] }
-        END {
-            known[root] = 1
-            do {
-                grown = 0
-                for (p in parent) if (!(p in known) && parent[p] in known) { known[p] = 1; grown = 1; print p }
-            } while (grown)
-        }'
-}
-
-gone() { # PID...: none is alive; one that waits to be reaped is not
-    for pid in "$@"; do
-        state=$(sed 's/^.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
-        [ -n "$state" ] && [ "$state" != Z ] && return 1
-    done
-    return 0
 }
 
 has_children() {
@@ -64,7 +34,8 @@ store_is_there() {
     "$kw" results show --store hang.db >/dev/null 2>&1
 }
 
-params='"A": {"values": "range(500)"}' local='64' more='"fallback": true,'
+# So many that a search never comes to its end before it is stopped.
+params='"A": {"values": "range(20000)"}' local='64' more='"fallback": true,'
 before='#pragma fake host_sleep_us=2000 time_ns=${1000000 + A}' && template slow.cl
 tune='tune saxpy --template slow.cl --dims N=100 --compile-workers 1 --strategy random --store s.db'
 
@@ -72,7 +43,7 @@ tune='tune saxpy --template slow.cl --dims N=100 --compile-workers 1 --strategy 
 stop_with() { # SIGNAL
     had=$(rows)
     # shellcheck disable=SC2086 # words
-    "$kw" $tune --budget 500 >out 2>errors &
+    "$kw" $tune --budget 20000 >out 2>errors &
     coordinator=$!
     if ! until_true more_than $((had + 3)); then
         bad "$1: rows come"
@@ -111,11 +82,10 @@ check 'not even a second time' [ "$(rows)" -eq "$after" ]
 
 # ---- a hanging candidate, and its coordinator killed ----
 params='"A": {"values": [1]}' local='64' before='#pragma fake run=hang' && template hang.cl
-"$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+"$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --compile-limit 600 --run-limit 600 --store hang.db >out 2>errors &
 coordinator=$!
 check 'workers start' until_true has_children "$coordinator" 2
 check 'the store is made' until_true store_is_there
-sleep 0.3
 workers=$(children "$coordinator")
 kill -s KILL "$coordinator"
 wait "$coordinator" 2>/dev/null
@@ -148,7 +118,7 @@ while read -r stage directives; do
     rm -f hang.db hang.db-wal hang.db-shm
     cp probed.db hang.db
     params='"A": {"values": [1]}' local='64' before="#pragma fake time_ns=1000000 $directives" && template hang.cl
-    KERNWRIGHT_LOG=debug "$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --store hang.db >out 2>errors &
+    KERNWRIGHT_LOG=debug "$kw" tune saxpy --template hang.cl --dims N=100 --compile-workers 1 --compile-limit 600 --run-limit 600 --store hang.db >out 2>errors &
     coordinator=$!
     check "$stage: a worker comes to it" until_true is_at "$stage"
     workers=$(children "$coordinator")
@@ -173,7 +143,7 @@ END
 # ---- a reader who leaves ----
 # shellcheck disable=SC2086 # words
 {
-    "$kw" $tune --budget 500 --json 2>errors
+    "$kw" $tune --budget 20000 --json 2>errors
     echo $? >left
 } | head -1 >/dev/null
 status=$(cat left) errors=$(cat errors)

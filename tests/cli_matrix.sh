@@ -62,6 +62,21 @@ if command -v gzip >/dev/null; then
     refuses 'cut off' 2 'cut off' results import cut.jsonl.gz --store other.db
     { head -c 200 m.jsonl.gz; head -c 400 /dev/zero; } >bad.jsonl.gz
     refuses 'damaged' 2 'bad.jsonl.gz' results import bad.jsonl.gz --store other.db
+    # What stands behind a member: another one, zeros that fill a block, or something that would be lost.
+    cat m.jsonl.gz m.jsonl.gz >twice.jsonl.gz
+    works 'two that were joined' results merge twice.jsonl.gz -o merged.jsonl
+    check 'are one' cmp -s m.jsonl merged.jsonl
+    { cat m.jsonl.gz; head -c 1000 /dev/zero; } >padded.jsonl.gz
+    works 'padded' results merge padded.jsonl.gz -o merged.jsonl
+    check 'is the same' cmp -s m.jsonl merged.jsonl
+    cat m.jsonl.gz m.jsonl >mixed.jsonl.gz
+    for command in 'results merge mixed.jsonl.gz -o mixed.jsonl' 'results import mixed.jsonl.gz --store other.db' \
+        'emit saxpy --from mixed.jsonl.gz -o mixed.h'; do
+        # shellcheck disable=SC2086 # words
+        refuses "$command" 2 'something that is not compressed follows' $command
+    done
+    check 'nothing is written' [ ! -e mixed.jsonl ]
+    check 'no header either' [ ! -e mixed.h ]
 else
     skip 'compressed results' 'no gzip'
 fi

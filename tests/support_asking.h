@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #define ASKING_KEY "sk-test-5ecret-0123456789"
-#define ASKING_FOREVER_MS 60000
+#define ASKING_FOREVER_MS 120000
 
 #define DELTA(text) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]}\n\n"
 #define FINISH(word) "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" word "\"}]}\n\n"

@@ -2,8 +2,10 @@
 
 #include "base/mem.h"
 #include "base/strb.h"
+#include "support_limits.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 #include <setjmp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -141,9 +144,37 @@ static void wait_for_client(int fd)
         ;
 }
 
+/* Bytes that lie unread in the client's socket; -1: nobody can tell (no /proc, or the client is gone). */
+static int unread_by_client(int fd)
+{
+    struct sockaddr_in own, peer;
+    socklen_t size = sizeof own;
+    char line[256];
+    unsigned local, remote, local_port, remote_port, state, to_send, unread;
+    int found = -1;
+    if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 || getpeername(fd, (struct sockaddr *)&peer, &size) != 0)
+        return -1;
+    FILE *f = fopen("/proc/net/tcp", "r");
+    while (f && found < 0 && fgets(line, sizeof line, f))
+        if (sscanf(line, "%*d: %x:%x %x:%x %x %x:%x", &local, &local_port, &remote, &remote_port, &state, &to_send,
+                   &unread) == 7 &&
+            local_port == ntohs(peer.sin_port) && remote_port == ntohs(own.sin_port))
+            found = (int)unread;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* A reset throws away what the client has not read yet: first it reads all of it. */
 static void reset_connection(int fd)
 {
     const struct linger at_once = {1, 0};
+    int on_the_way = 0;
+    for (int i = 0; i < TEST_PATIENCE_MS / 10; i++) {
+        if ((ioctl(fd, SIOCOUTQ, &on_the_way) != 0 || on_the_way == 0) && unread_by_client(fd) <= 0)
+            break;
+        nap(10);
+    }
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 

@@ -35,7 +35,7 @@ void events_note(const pool_event *event, void *cookie)
 pool *pool_of(const char *command, size_t n, events *e)
 {
     kw_error err = {0};
-    pool_options o = {.worker_command = command, .n_workers = n, .hello_ms = 20000};
+    pool_options o = {.worker_command = command, .n_workers = n, .hello_ms = TEST_PATIENCE_MS};
     pool *p = NULL;
     memset(e, 0, sizeof *e);
     if (pool_start(&o, events_note, e, &p, &err) != KW_OK)
@@ -45,7 +45,7 @@ pool *pool_of(const char *command, size_t n, events *e)
 
 kw_code pool_run_until(pool *p, const events *e, size_t n, kw_error *err)
 {
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
+    int64_t end = clock_now_ns() + (int64_t)TEST_PATIENCE_MS * 1000000;
     while (e->n_done < n) {
         kw_code code = pool_poll(p, 1000, err);
         if (code != KW_OK)
@@ -58,7 +58,7 @@ kw_code pool_run_until(pool *p, const events *e, size_t n, kw_error *err)
 
 void pool_until_idle(pool *p, size_t worker)
 {
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
+    int64_t end = clock_now_ns() + (int64_t)TEST_PATIENCE_MS * 1000000;
     while (!pool_is_idle(p, worker)) {
         kw_error err = {0};
         if (pool_poll(p, 1000, &err) != KW_OK)
@@ -70,7 +70,7 @@ void pool_until_idle(pool *p, size_t worker)
 
 void pool_until_restarted(pool *p, int64_t n)
 {
-    int64_t end = clock_now_ns() + (int64_t)60 * 1000000000;
+    int64_t end = clock_now_ns() + (int64_t)TEST_PATIENCE_MS * 1000000;
     while (pool_restarts(p) < n) {
         kw_error err = {0};
         if (pool_poll(p, 100, &err) != KW_OK)

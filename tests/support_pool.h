@@ -5,7 +5,7 @@
 #include "tests/support_worker.h"
 #include "tuner/pool.h"
 
-#define MAX_EVENTS 64
+#define MAX_EVENTS 128
 
 /* What came back, in order. */
 typedef struct events {

@@ -5,6 +5,7 @@
 #include "codegen/task.h"
 #include "codegen/template.h"
 #include "device/device.h"
+#include "tests/support_limits.h"
 
 typedef struct template_text {
     const char *name;

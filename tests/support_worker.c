@@ -19,8 +19,6 @@
 
 #include <cmocka.h>
 
-#define SILENCE_MS 20000
-
 /* ---- jobs ---- */
 
 static const struct {
@@ -178,7 +176,7 @@ char *test_worker_line(test_worker *w)
             return line;
         }
         struct pollfd p = {.fd = w->from, .events = POLLIN};
-        if (poll(&p, 1, SILENCE_MS) <= 0)
+        if (poll(&p, 1, TEST_PATIENCE_MS) <= 0)
             fail_msg("the worker says nothing");
         char chunk[4096];
         ssize_t n = read(w->from, chunk, sizeof chunk);

@@ -6,6 +6,7 @@
 #ifndef KERNWRIGHT_TESTS_SUPPORT_WORKER_H
 #define KERNWRIGHT_TESTS_SUPPORT_WORKER_H
 
+#include "tests/support_limits.h"
 #include "tuner/job.h"
 
 #include <stdbool.h>

@@ -39,7 +39,7 @@ static bool log_has(const char *line)
 }
 
 /* $MEET is a list such as "compile 2=evaluate 1;": the left one does not end before the right one has begun. Whoever
- * waits in vain for 20 s dies. */
+ * waits in vain dies. */
 static void meet(const char *mode, int64_t id)
 {
     char key[64], other[64];
@@ -50,7 +50,7 @@ static void meet(const char *mode, int64_t id)
     entry += strlen(key);
     snprintf(other, sizeof other, "begin %.*s\n", (int)strcspn(entry, ";"), entry);
     for (int i = 0; !log_has(other); i++) {
-        if (i == 2000)
+        if (i == TEST_PATIENCE_MS / 10)
             _exit(8);
         usleep(10000);
     }
@@ -437,7 +437,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strstr(argv[1], "-log"))
         return logging_worker(strcmp(argv[1], "cpu-log") == 0);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
-    alarm(300); /* whoever waits for ever has failed */
+    alarm(TEST_PROGRAM_S);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpu_overlaps),
         cmocka_unit_test(gpu_begins_at_once),

@@ -42,7 +42,7 @@ static bool is_noted(const char *line)
 static void wait_for(const char *line)
 {
     for (int i = 0; !is_noted(line); i++) {
-        if (i == 2000)
+        if (i == TEST_PATIENCE_MS / 10)
             _exit(8);
         usleep(10000);
     }
@@ -168,7 +168,7 @@ static setting *begin(int compile_workers)
     const evaluator_options o = {.worker_command = strb_text(&command),
                                  .compile_workers = compile_workers,
                                  .timing_workers = 2,
-                                 .run_ms = 60000};
+                                 .run_ms = 2 * TEST_PATIENCE_MS};
     setting *s = setting_begin(&setting_plain, &o);
     s->folder = folder;
     for (uint32_t i = 0; i < 8; i++)
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "turns") == 0)
         return worker();
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
-    alarm(300); /* whoever waits for ever has failed */
+    alarm(TEST_PROGRAM_S);
     const struct CMUnitTest tests[] = {cmocka_unit_test(beside_compilers), cmocka_unit_test(without_compilers),
                                        cmocka_unit_test(memory_is_short)};
     return cmocka_run_group_tests_name("evaluator_turns", tests, NULL, NULL);

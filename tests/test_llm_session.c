@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "llm/session.h"
+#include "tests/support_limits.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -80,7 +81,7 @@ static llm_reply ask(llm_session *s, const char *key)
     kw_code code = llm_submit(s, &q, &err);
     if (code != KW_OK)
         fail_msg("%s", err.message);
-    assert_true(llm_poll(s, 20000, &r));
+    assert_true(llm_poll(s, TEST_PATIENCE_MS, &r));
     assert_int_equal(llm_in_flight(s), 0);
     return r;
 }
@@ -171,7 +172,7 @@ static void several_at_once(void **state)
     assert_int_equal(llm_in_flight(s), 6);
     for (int i = 0; i < 6; i++) {
         llm_reply r;
-        assert_true(llm_poll(s, 20000, &r));
+        assert_true(llm_poll(s, TEST_PATIENCE_MS, &r));
         int n = atoi(r.key + strlen("generate-"));
         assert_true(n >= 0 && n < 6 && !seen[n]);
         seen[n] = true;
@@ -195,7 +196,7 @@ static void folder_waits_for_files(void **state)
     assert_false(llm_poll(s, 150, &r));
     put("generate-000007.reply.md", "the\0 answer\xff", 12);
     put("generate-000007.done", "", 0);
-    assert_true(llm_poll(s, 1000, &r));
+    assert_true(llm_poll(s, TEST_PATIENCE_MS, &r));
     assert_string_equal(r.text, "the\x01 answer\xef\xbf\xbd"); /* no NUL, no broken character gets in */
     assert_string_equal(r.key, "generate-000007");
     llm_reply_clear(&r);
@@ -298,15 +299,18 @@ static void closes_at_once(void **state)
     llm_session *s;
     llm_request q = question("generate-000001");
     strb spec = STRB_INIT;
-    strb_printf(&spec, "command:echo $$ >%s/pid; exec sleep 100", folder);
+    strb_printf(&spec, "command:echo $$ >%s/pid; exec sleep 1000", folder);
     llm_session_options o = {.provider = {.temperature = NAN}, .spec = strb_text(&spec)};
     assert_int_equal(llm_session_open(&o, &s, NULL), KW_OK);
     assert_int_equal(llm_submit(s, &q, NULL), KW_OK);
     char *path = fs_join(folder, "pid");
-    for (int i = 0; i < 1000 && !fs_is_file(path); i++)
+    char *pid = NULL;
+    for (int i = 0; i < TEST_PATIENCE_MS / 10 && !(pid && strchr(pid, '\n')); i++) { /* written, not only made */
         usleep(10000);
-    usleep(50000);
-    char *pid = file_text("pid");
+        free(pid);
+        pid = fs_is_file(path) ? file_text("pid") : NULL;
+    }
+    assert_non_null(pid);
     llm_session_close(s);
     strb proc = STRB_INIT;
     strb_printf(&proc, "/proc/%d", atoi(pid));

@@ -28,10 +28,10 @@ static void waits_for_its_turn(void **state)
         "case $line in *'\"go\"'*) echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"over\"}'; " RESULT
         ";; esac; exit 3",
         1, &e);
-    pool_submit_with(p, 0, 7, "", (job_limits){60000, 300});
+    pool_submit_with(p, 0, 7, "", (job_limits){60000, TEST_LIMIT_MS});
     while (e.n == 0)
         pool_poll_for(p, 20);
-    pool_poll_for(p, 900);
+    pool_poll_for(p, TEST_LIMIT_MS + 1000);
     assert_int_equal(e.n, 1);
     assert_int_equal(e.list[0].turn, TURN_WAIT);
     assert_int_equal(e.list[0].stage, STAGE_TIME);
@@ -52,9 +52,9 @@ static void at_work_while_nobody_looked(void **state)
     events e;
     kw_error err = {0};
     (void)state;
-    pool *p = pool_of(HELLO "read line; for i in 1 2 3 4 5 6 7 8; do " STAGE "sleep 0.4; done; " RESULT, 1, &e);
-    pool_submit_with(p, 0, 7, "", (job_limits){1500, 1500});
-    usleep(2000000);
+    pool *p = pool_of(HELLO "read line; for i in $(seq 24); do " STAGE "sleep 0.4; done; " RESULT, 1, &e);
+    pool_submit_with(p, 0, 7, "", (job_limits){8000, 8000});
+    usleep(9000000);
     assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
     events_expect(&e, e.n - 1, 7, OUTCOME_OK, "");
     pool_poll_for(p, 200);
@@ -68,9 +68,9 @@ static void hangs_while_nobody_looked(void **state)
     events e;
     kw_error err = {0};
     (void)state;
-    pool *p = pool_of(HELLO "read line; sleep 60", 1, &e);
+    pool *p = pool_of(HELLO "read line; sleep 600", 1, &e);
     pool_submit_with(p, 0, 7, "", (job_limits){300, 300});
-    for (int i = 0; i < 10 && e.n_done == 0; i++) {
+    for (int i = 0; i < TEST_PATIENCE_MS / 1000 && e.n_done == 0; i++) {
         usleep(1000000);
         pool_poll(p, 0, &err);
     }
@@ -87,8 +87,8 @@ static void submitted_after_long_thought(void **state)
     (void)state;
     pool *p = pool_of(HELLO "read line; sleep 0.5; " STAGE RESULT, 1, &e);
     pool_until_idle(p, 0);
-    usleep(3000000);
-    pool_submit_with(p, 0, 7, "", (job_limits){2900, 2900});
+    usleep(9000000);
+    pool_submit_with(p, 0, 7, "", (job_limits){8000, 8000});
     assert_int_equal(pool_run_until(p, &e, 1, &err), KW_OK);
     events_expect(&e, e.n - 1, 7, OUTCOME_OK, "");
     assert_int_equal(pool_restarts(p), 0);
@@ -103,7 +103,7 @@ static void hangs_in_its_turn(void **state)
     (void)state;
     pool *p = pool_of(
         HELLO
-        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 60",
+        "read line; echo '{\"type\":\"stage\",\"id\":7,\"name\":\"time\",\"turn\":\"wait\"}'; read line; sleep 600",
         1, &e);
     pool_submit_with(p, 0, 7, "", (job_limits){60000, 300});
     while (e.n == 0)
@@ -124,13 +124,13 @@ static void pauses(void **state)
     assert_true(pool_can_pause(p));
     pool_until_idle(p, 1);
     pool_submit_with(p, 0, 1, "", (job_limits){60000, 60000});
-    pool_submit_with(p, 1, 2, "host_sleep_us=40000 time_ns=1000000", (job_limits){20000, 2000});
+    pool_submit_with(p, 1, 2, "host_sleep_us=40000 time_ns=1000000", (job_limits){60000, TEST_LIMIT_MS});
     while (!events_have_stage(&e, 2, STAGE_SMOKE))
         pool_poll_for(p, 5);
     pool_pause_others(p, 0);
     pool_poll_for(p, 100); /* what was in the pipe */
     const size_t before = e.n_done, events_before = e.n;
-    pool_poll_for(p, 2500);
+    pool_poll_for(p, TEST_LIMIT_MS + 1000);
     for (size_t i = events_before; i < e.n; i++)
         assert_int_equal(e.list[i].worker, 0);
     assert_true(e.n_done <= before + 1);
@@ -155,7 +155,7 @@ static void dies_while_paused(void **state)
         pool *p = pool_of(NULL, 2, &e);
         pool_until_idle(p, 1);
         const pid_t pid = (pid_t)pool_hello(p)->pid;
-        pool_submit_with(p, 0, 1, "host_sleep_us=40000 time_ns=1000000", (job_limits){60000, 60000});
+        pool_submit_with(p, 0, 1, "host_sleep_us=5000000", (job_limits){60000, 60000}); /* far from its end */
         while (!events_have_stage(&e, 1, STAGE_SMOKE))
             pool_poll_for(p, 5);
         pool_pause_others(p, 1);
@@ -214,12 +214,12 @@ static void coordinator_is_killed_while_workers_are_stopped(void **state)
     if (coordinator == 0)
         stop_first_and_wait(ends[1]);
     assert_int_equal(read(ends[0], &stopped, sizeof stopped), sizeof stopped);
-    for (int i = 0; i < 2000 && state_of(stopped) != 'T'; i++)
+    for (int i = 0; i < TEST_PATIENCE_MS / 10 && state_of(stopped) != 'T'; i++)
         usleep(10000);
     assert_int_equal(state_of(stopped), 'T');
     assert_int_equal(kill(coordinator, SIGKILL), 0);
     assert_int_equal(waitpid(coordinator, NULL, 0), coordinator);
-    for (int i = 0; i < 2000 && state_of(stopped); i++)
+    for (int i = 0; i < TEST_PATIENCE_MS / 10 && state_of(stopped); i++)
         usleep(10000);
     const char left = state_of(stopped);
     if (left)
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
         return worker_main(0, 1);
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
-    alarm(300); /* whoever waits for ever has failed */
+    alarm(TEST_PROGRAM_S);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_for_its_turn),
         cmocka_unit_test(hangs_in_its_turn),

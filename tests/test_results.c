@@ -342,7 +342,7 @@ static char *merge(void **state, const char *const *texts, size_t n)
 {
     char *paths[4] = {0};
     for (size_t i = 0; i < n; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "%zu.jsonl", i);
         paths[i] = in_folder(state, name, texts[i]);
     }

@@ -57,6 +57,13 @@ static const char *draw_object(void)
     return some[draw(sizeof some / sizeof *some)];
 }
 
+static const char *draw_shape(void)
+{
+    static const char *const some[] = {"{}", "{\"M\":3,\"N\":4}", "{\"M\":9007199254740991}", "{\"N\":0}",
+                                       "{\"M\":512,\"N\":64,\"K\":17,\"lda\":600}"};
+    return some[draw(sizeof some / sizeof *some)];
+}
+
 static measurement draw_row(double *samples)
 {
     static const char *const extras[] = {NULL,
@@ -73,7 +80,7 @@ static measurement draw_row(double *samples)
                                 n ? samples : NULL, n);
     m.time = n ? stats_of(samples, n) : (stats_summary){0};
     m.task = lend(draw_text());
-    m.shape = lend(draw_object());
+    m.shape = lend(draw_shape());
     m.scalars = lend(draw_object());
     m.config = draw(3) ? lend(draw_object()) : NULL;
     m.detail = draw(3) ? NULL : lend(draw_text());
@@ -193,7 +200,8 @@ static void changed_lines(void **state)
         double values[4];
         measurement m = draw_row(values);
         m.task = m.host = m.driver = lend("plain");
-        m.shape = m.scalars = m.config = lend("{\"M\":3,\"N\":40,\"w\":true}");
+        m.shape = lend("{\"M\":3,\"N\":40}");
+        m.scalars = m.config = lend("{\"M\":3,\"N\":40,\"w\":true}");
         m.detail = NULL;
         strb line = STRB_INIT;
         results_row_print(&m, true, &line);

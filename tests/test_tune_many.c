@@ -277,7 +277,7 @@ int main(int argc, char **argv)
         return worker_main(0, 1);
     setenv("KERNWRIGHT_FAKE", "1", 1);
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
-    alarm(300); /* whoever waits for ever has failed */
+    alarm(TEST_PROGRAM_S);
 #define with_evaluator(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
         with_evaluator(all_together),  with_evaluator(nothing_left),      with_evaluator(constants),

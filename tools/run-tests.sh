@@ -4,13 +4,14 @@
 # A program's counts are taken from cmocka's lines; a script (and a fuzz replay) prints "NAME: passed=N failed=N
 # skipped=N" as its last line. A test that ends badly without counting a failure counts as one failure.
 # Environment: BUILD (logs go to $BUILD/test-logs), JOBS (default: number of cores, at most 2),
-# TEST_TIMEOUT in seconds for one program (default 600), TEST_WRAPPER (a command to put in front of programs).
+# TEST_TIMEOUT in seconds for one program (default 1800: a busy machine takes ten times as long), TEST_WRAPPER (a command
+# to put in front of programs).
 set -u
 
 title=$1
 shift
 : "${BUILD:=build}"
-: "${TEST_TIMEOUT:=600}"
+: "${TEST_TIMEOUT:=1800}"
 : "${TEST_WRAPPER:=}"
 logs=$BUILD/test-logs
 if [ -z "${JOBS:-}" ]; then

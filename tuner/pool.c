@@ -10,7 +10,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+/* What the loop and one worker need, with room for the driver. Where there are fewer, libuv may wait for ever. */
+#define LEAST_FILES 16
 
 static void on_signal(uv_signal_t *s, int signum)
 {
@@ -20,6 +24,27 @@ static void on_signal(uv_signal_t *s, int signum)
     p->interrupted = true;
     p->events++;
     log_debug("signal %d: stopping", signum);
+}
+
+static kw_code open_loop(pool *p, kw_error *err)
+{
+    struct rlimit files;
+    if (!p->self && !p->command)
+        return kw_error_set(err, KW_ENVIRONMENT, "cannot find the path of this program, so no worker can be started");
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < LEAST_FILES)
+        return kw_error_set(
+            err, KW_ENVIRONMENT,
+            "only %llu files may be open here, too few for worker processes: raise it by `ulimit -n 256`",
+            (unsigned long long)files.rlim_cur);
+    int fault = uv_loop_init(&p->loop);
+    return fault ? kw_error_set(err, KW_ENVIRONMENT, "no worker can be started: %s", uv_strerror(fault)) : KW_OK;
+}
+
+static void free_start(pool *p)
+{
+    free(p->self);
+    free(p->command);
+    free(p);
 }
 
 kw_code pool_start(const pool_options *options, pool_on_event on_event, void *cookie, pool **out, kw_error *err)
@@ -33,12 +58,12 @@ kw_code pool_start(const pool_options *options, pool_on_event on_event, void *co
     p->cookie = cookie;
     p->self = fs_self_path();
     p->command = options->worker_command ? mem_strdup(options->worker_command) : NULL;
-    if (!p->self && !p->command) {
-        free(p);
-        return kw_error_set(err, KW_ENVIRONMENT, "cannot find the path of this program, so no worker can be started");
+    kw_code begun = open_loop(p, err);
+    if (begun != KW_OK) {
+        free_start(p);
+        return begun;
     }
     signal(SIGPIPE, SIG_IGN); /* a worker that died while being written to is seen by its exit */
-    uv_loop_init(&p->loop);
     uv_timer_init(&p->loop, &p->wait);
     uv_signal_init(&p->loop, &p->on_int);
     uv_signal_init(&p->loop, &p->on_term);

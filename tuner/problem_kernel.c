@@ -229,7 +229,7 @@ static json *task_json(maker *m, const char *name)
 {
     json *j = json_new_object(), *dims = json_new_object();
     for (size_t i = 0; i < m->n_sizes; i++) {
-        char dim[16];
+        char dim[32];
         snprintf(dim, sizeof dim, "size%zu", i);
         json *d = json_new_object();
         json_set_int(d, "min", m->sizes[i]);

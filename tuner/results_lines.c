@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tuner/results_bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define CHUNK (256 << 10)
 
 struct line_reader {
-    gzFile file; /* zlib reads what is not compressed as it is */
+    results_bytes *file;
     char *name;
     int number;
     char chunk[CHUNK];
@@ -29,17 +29,14 @@ struct line_reader {
 /* Fills the chunk again; what is left empty is the end. */
 static kw_code read_chunk(line_reader *r, kw_error *err)
 {
-    int n = gzread(r->file, r->chunk, CHUNK), status = Z_OK;
+    const char *fault = results_bytes_read(r->file, r->chunk, CHUNK, &r->end);
     r->at = 0;
-    r->end = n > 0 ? (size_t)n : 0;
-    const char *why = n > 0 ? "" : gzerror(r->file, &status);
-    if (n > 0 || status == Z_OK || status == Z_STREAM_END)
+    if (!fault)
         return KW_OK;
-    if (status == Z_ERRNO)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
-    if (status == Z_BUF_ERROR)
-        return kw_error_set(err, KW_BAD_INPUT, "%s: the compressed file was cut off after line %d", r->name, r->number);
-    return kw_error_set(err, KW_BAD_INPUT, "%s: damaged compressed file: %s", r->name, why);
+    r->end = 0;
+    if (r->number == 0)
+        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read: %s", r->name, fault);
+    return kw_error_set(err, KW_BAD_INPUT, "%s: cannot read after line %d: %s", r->name, r->number, fault);
 }
 
 /* Reads up to the line break; *got is false at the end of the file. */
@@ -169,14 +166,9 @@ kw_code line_reader_open(const char *path, line_reader **out, kw_error *err)
 kw_code line_reader_open_fd(int fd, const char *name, line_reader **out, kw_error *err)
 {
     *out = NULL;
-    gzFile file = gzdopen(fd, "rb");
-    if (!file) {
-        close(fd);
-        return kw_error_set(err, KW_BAD_INPUT, "%s: cannot open: %s", name, strerror(errno));
-    }
-    gzbuffer(file, CHUNK);
-    line_reader *r = mem_alloc(sizeof *r);
-    *r = (line_reader){.file = file, .name = mem_strdup(name)};
+    line_reader *r = mem_calloc(1, sizeof *r);
+    r->file = results_bytes_open(fd);
+    r->name = mem_strdup(name);
     bool got;
     kw_code code = read_text(r, &got, err);
     if (code == KW_OK)
@@ -220,7 +212,7 @@ void line_reader_close(line_reader *r)
 {
     if (!r)
         return;
-    gzclose(r->file);
+    results_bytes_close(r->file);
     strb_clear(&r->line);
     free(r->name);
     free(r);

@@ -108,6 +108,19 @@ static bool is_hash(const char *text)
     return text && strlen(text) == HASH_HEX_SIZE - 1 && strspn(text, "0123456789abcdef") == HASH_HEX_SIZE - 1;
 }
 
+/* {"M":64,...}: whole numbers, none negative; what range a dim has is the task's affair. The text is compact. */
+static bool is_shape(const char *text)
+{
+    for (const char *p = text + 1; *p && *p != '}';) {
+        p = strchr(p, ':'); /* no dim has a colon in its name */
+        size_t digits = p ? strspn(p + 1, "0123456789") : 0;
+        if (digits == 0 || digits > 16 || (p[1 + digits] != ',' && p[1 + digits] != '}'))
+            return false;
+        p += 1 + digits;
+    }
+    return true;
+}
+
 kw_code results_row_check(const measurement *m, const bool *seen, const char *where, kw_error *err)
 {
     for (int i = 0; i < STORE_COLUMNS; i++)
@@ -115,6 +128,8 @@ kw_code results_row_check(const measurement *m, const bool *seen, const char *wh
             return kw_error_set(err, KW_BAD_INPUT, "%s: the measurement lacks \"%s\"", where, store_columns[i].name);
     if (!is_hash(m->task_hash) || !is_hash(m->source_hash))
         return refuse(where, is_hash(m->task_hash) ? "source_hash" : "task_hash", "32 digits 0-9, a-f", err);
+    if (!is_shape(m->shape))
+        return refuse(where, "shape", "an object of whole numbers, 0 or more", err);
     bool has_times = m->time.n > 0 && m->time.median > 0 && m->time.lo > 0 && m->time.hi > 0;
     bool has_none = m->time.n == 0 && !(m->time.median > 0) && !(m->time.lo > 0) && !(m->time.hi > 0);
     if (!has_times && !has_none)

@@ -13,7 +13,7 @@ typedef struct writer {
     const space *s;
     const template *p;
     const char **names; /* by slot: dims as ProblemSize[i]; NULL entries: their own */
-    char text[TASK_MAX_DIMS][24];
+    char text[TASK_MAX_DIMS][40];
     arena *scratch;
 } writer;
 

@@ -85,6 +85,36 @@ refuses_at_once() {
     [ -z "$output" ] || bad "$1: no output"
 }
 
+# Waits until a command succeeds, at most two minutes.
+until_true() {
+    tries=0
+    while ! "$@"; do
+        tries=$((tries + 1))
+        [ "$tries" -gt 2400 ] && return 1
+        sleep 0.05
+    done
+}
+
+children() { # PID: its children, and theirs
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '
+        { pid = $1; sub(/^.*\) /, ""); split($0, f, " "); if (f[1] != "Z") parent[pid] = f[2] }
+        END {
+            known[root] = 1
+            do {
+                grown = 0
+                for (p in parent) if (!(p in known) && parent[p] in known) { known[p] = 1; grown = 1; print p }
+            } while (grown)
+        }'
+}
+
+gone() { # PID...: none is alive; one that waits to be reaped is not
+    for pid in "$@"; do
+        state=$(sed 's/^.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
+        [ -n "$state" ] && [ "$state" != Z ] && return 1
+    done
+    return 0
+}
+
 # Waits until process PID is the program (not the shell that becomes it, which catches SIGINT too) and catches SIGINT.
 # A background job of a shell without job control ignores SIGINT; the program notices it all the same.
 catches() { # PID

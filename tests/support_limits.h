@@ -1,0 +1,13 @@
+/* How long tests wait. No time decides a test: a busy machine is ten times slower, and a process may stand still for
+ * seconds. */
+#ifndef KERNWRIGHT_TESTS_SUPPORT_LIMITS_H
+#define KERNWRIGHT_TESTS_SUPPORT_LIMITS_H
+
+/* A deadline where something hangs on purpose, and good candidates beside it have to keep it. */
+#define TEST_LIMIT_MS 10000
+/* What must come has come by then, or never does. */
+#define TEST_PATIENCE_MS 120000
+/* A whole program of tests: whoever waits for ever has failed. */
+#define TEST_PROGRAM_S 1500
+
+#endif
