@@ -37,7 +37,9 @@ typedef enum arm { FULL, COLD, PRIOR, MEAN, ORDER, HINTS, REVERSED, SHUFFLED, ST
 static const char *const arm_names[ARMS] = {"full",  "cold",     "prior",    "mean", "order",
                                             "hints", "reversed", "shuffled", "stop", "stop_reversed"};
 
-static size_t budget, seeds;
+static size_t budget, seeds, rounds = 1;
+static double first_round = 0.6;
+extern int lessons_bases;
 static double share;
 static bool with[ARMS];
 static double *found, *used; /* [seed][result][arm]: best time, evaluations */
@@ -185,10 +187,10 @@ static void search(run *r, arm a, size_t most)
 }
 
 /* The first shape gets twice as many: the others learn from it. */
-static size_t allotment(const transfer *t, size_t i)
+static size_t allotment(const transfer *t, size_t i, size_t turn)
 {
     const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
-    const double share_of_one = i == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
+    const double share_of_one = rounds > 1 ? 1 : turn == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
     const size_t most = n < 4 ? one : (size_t)lround((double)one * share_of_one);
     return most < all ? most : all;
 }
@@ -212,43 +214,84 @@ static void give_hints(lessons *b, strategy *st, const site *s)
     informed_free(x);
 }
 
-/* All shapes of the target, one after the other. */
+/* Which shape is next: as `kernwright retune` has it. */
+static size_t next_of(const transfer *t, const bool *taken)
+{
+    double dims[64 * RETUNE_DIMS];
+    const size_t n_dims = sites[t->target].n_dims;
+    for (size_t i = 0; i < t->n_target; i++)
+        memcpy(dims + i * n_dims, sites[t->target + i].dims, n_dims * sizeof *dims);
+    return lessons_next_shape(dims, t->n_target, n_dims, taken);
+}
+
+/* One search of one shape, until `most` are known. */
+static void search_shape(lessons *b, const site *s, arm a, size_t most, history *h, const lesson *mine, uint64_t seed)
+{
+    const space *const spaces[] = {s->space};
+    const strategy_options o = {.seed = seed, .budget = most};
+    kw_error err;
+    run r = {.s = s,
+             .x = informed_new(spaces, 1, seed),
+             .st = strategy_start(strategy_find("auto", &err), s->space, &o),
+             .h = *h};
+    if (a == MEAN)
+        r.x->settings.in_order = 0;
+    if (a == HINTS) {
+        give_hints(b, r.st, s);
+        run_strategy(s, r.st, most, &r.h);
+    } else {
+        lessons_teach(b, s->device, s->dims, mine, r.x);
+        for (size_t i = 0; i < r.h.n; i++) {
+            const uint32_t *config = r.h.configs + i * space_params(s->space);
+            informed_tell(r.x, 0, config, !isnan(r.h.ns[i]), r.h.ns[i]);
+            strategy_known(r.st, config, !isnan(r.h.ns[i]), r.h.ns[i]);
+        }
+        search(&r, a, most);
+    }
+    *h = r.h;
+    informed_free(r.x);
+    strategy_stop(r.st);
+}
+
+/* All shapes of the target, one after the other, in rounds. */
 static void run_device(const transfer *t, arm a, const history *sources, size_t result, double *best, double *n_used,
                        uint64_t seed)
 {
     const twist how = a == REVERSED || a == STOP_REVERSED ? TURNED : a == SHUFFLED ? MIXED : STRAIGHT;
+    const bool stops = a == STOP || a == STOP_REVERSED;
     lessons *b = lessons_new(1, sites[t->target].n_dims);
+    history *all = mem_calloc(t->n_target, sizeof *all);
+    lesson **mine = mem_calloc(t->n_target, sizeof *mine);
     for (size_t i = 0; i < t->n_source; i++) {
         const site *s = &sites[t->source + i];
         teach(lessons_add(b, s->device, s->n_dims ? s->dims : nothing()), s, &sources[i], how, seed);
     }
-    for (size_t i = 0; i < t->n_target; i++) {
-        const site *s = &sites[t->target + i];
-        const space *const spaces[] = {s->space};
-        const bool stops = a == STOP || a == STOP_REVERSED;
-        const size_t most = stops ? full_of(s) : allotment(t, i);
-        const strategy_options o = {.seed = seed + i, .budget = most};
-        kw_error err;
-        run r = {.s = s,
-                 .x = informed_new(spaces, 1, seed + i),
-                 .st = strategy_start(strategy_find("auto", &err), s->space, &o),
-                 .h = history_new(s)};
-        if (a == MEAN)
-            r.x->settings.in_order = 0;
-        if (a == HINTS) {
-            give_hints(b, r.st, s);
-            run_strategy(s, r.st, most, &r.h);
-        } else {
-            lessons_teach(b, s->device, s->dims, NULL, r.x);
-            search(&r, a, most);
+    for (size_t round = 0; round < rounds; round++) {
+        bool taken[64] = {false};
+        for (size_t k = 0; k < t->n_target; k++) {
+            const size_t i = next_of(t, taken);
+            const site *s = &sites[t->target + i];
+            size_t most = stops ? full_of(s) : allotment(t, i, k);
+            taken[i] = true;
+            if (round + 1 < rounds && t->n_target > 1)
+                most = (size_t)ceil((double)most * first_round);
+            if (round > 0 && t->n_target == 1)
+                continue;
+            if (round == 0)
+                all[i] = history_new(s);
+            search_shape(b, s, a, most, &all[i], mine[i], seed + i);
+            lessons_remove(b, mine[i]);
+            mine[i] = lessons_add(b, s->device, s->dims);
+            teach(mine[i], s, &all[i], STRAIGHT, seed);
         }
-        teach(lessons_add(b, s->device, s->dims), s, &r.h, STRAIGHT, seed);
-        best[(result + i) * ARMS + a] = best_of(s, &r.h, SIZE_MAX);
-        n_used[(result + i) * ARMS + a] = (double)r.h.n;
-        informed_free(r.x);
-        strategy_stop(r.st);
-        history_free(&r.h);
     }
+    for (size_t i = 0; i < t->n_target; i++) {
+        best[(result + i) * ARMS + a] = best_of(&sites[t->target + i], &all[i], SIZE_MAX);
+        n_used[(result + i) * ARMS + a] = (double)all[i].n;
+        history_free(&all[i]);
+    }
+    free(all);
+    free(mine);
     lessons_free(b);
 }
 
@@ -380,6 +423,11 @@ static void print_all(void)
         snprintf(name, sizeof name, "%.20s <- %.20s", short_name(sites[transfers[t].target].device),
                  short_name(sites[transfers[t].source].device));
         print_part(name, result, result + transfers[t].n_target);
+        for (size_t i = 0; getenv("EACH") && i < transfers[t].n_target; i++) {
+            char each[64];
+            snprintf(each, sizeof each, "   %zu of %zu", i, sites[transfers[t].target + i].n);
+            print_part(each, result + i, result + i + 1);
+        }
         result += transfers[t].n_target;
     }
     print_part("all", 0, n_results);
@@ -424,6 +472,12 @@ int main(int argc, char **argv)
     seeds = strtoul(argv[3], NULL, 10);
     const size_t max_shapes = strtoul(argv[4], NULL, 10);
     choose_arms(argv[5]);
+    if (getenv("ROUNDS")) rounds = strtoul(getenv("ROUNDS"), NULL, 10);
+    if (getenv("FIRST")) first_round = strtod(getenv("FIRST"), NULL);
+    if (getenv("BASES")) lessons_bases = 1;
+    if (getenv("INORDER")) informed_defaults.in_order = strtoul(getenv("INORDER"), NULL, 10);
+    if (getenv("DEFER")) informed_defaults.defer_every = strtoul(getenv("DEFER"), NULL, 10);
+    if (getenv("ODEFER")) informed_defaults.order_defer = strtoul(getenv("ODEFER"), NULL, 10);
     int i = 6, matrices = 0;
     while (i + matrices < argc && strcmp(argv[i + matrices], "--") != 0)
         matrices++;

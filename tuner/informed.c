@@ -297,7 +297,9 @@ bool informed_defers(informed *x)
     make_pools(x);
     if (x->n_lessons == 0)
         return true;
-    if (o->defer_every == 0 || x->n_seen < o->in_order)
+    if (x->n_seen < o->in_order)
+        return o->order_defer > 0 && x->n_seen % o->order_defer == o->order_defer - 1;
+    if (o->defer_every == 0)
         return false;
     if (shown_agreement(x) < o->least_agreement)
         return x->n_seen % MISLED_EVERY != 0;
