@@ -3,7 +3,8 @@
  * A device is retuned from what another one's full tune taught: `auto` with BUDGET evaluations of each shape, and its
  * results, nothing else, are the lessons. Transfers are all ordered pairs of devices among the matrices (results text
  * of one task, several shapes on each device, at most SHAPES of them evenly chosen) and among recorded spaces of one
- * kernel (by the name before "__"). A transfer's shapes are retuned one after the other, and teach those that follow.
+ * kernel (by the name before "__"). A transfer's shapes are retuned one after the other, in the order that the tool
+ * takes them, and teach those that follow.
  * Arms, compared by seed:
  *
  *   full      auto, BUDGET evaluations of each shape (all that there are, if there are no more)
@@ -37,9 +38,7 @@ typedef enum arm { FULL, COLD, PRIOR, MEAN, ORDER, HINTS, REVERSED, SHUFFLED, ST
 static const char *const arm_names[ARMS] = {"full",  "cold",     "prior",    "mean", "order",
                                             "hints", "reversed", "shuffled", "stop", "stop_reversed"};
 
-static size_t budget, seeds, rounds = 1;
-static double first_round = 0.6;
-extern int lessons_bases;
+static size_t budget, seeds;
 static double share;
 static bool with[ARMS];
 static double *found, *used; /* [seed][result][arm]: best time, evaluations */
@@ -190,7 +189,7 @@ static void search(run *r, arm a, size_t most)
 static size_t allotment(const transfer *t, size_t i, size_t turn)
 {
     const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
-    const double share_of_one = rounds > 1 ? 1 : turn == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
+    const double share_of_one = turn == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
     const size_t most = n < 4 ? one : (size_t)lround((double)one * share_of_one);
     return most < all ? most : all;
 }
@@ -214,18 +213,24 @@ static void give_hints(lessons *b, strategy *st, const site *s)
     informed_free(x);
 }
 
-/* Which shape is next: as `kernwright retune` has it. */
-static size_t next_of(const transfer *t, const bool *taken)
+/* The order of the shapes, as `kernwright retune` takes them. */
+static void order_shapes(const transfer *t, size_t *order)
 {
-    double dims[64 * RETUNE_DIMS];
-    const size_t n_dims = sites[t->target].n_dims;
-    for (size_t i = 0; i < t->n_target; i++)
+    const size_t n = t->n_target, n_dims = sites[t->target].n_dims;
+    double *dims = mem_calloc(n * n_dims + 1, sizeof *dims);
+    bool *taken = mem_calloc(n, sizeof *taken);
+    for (size_t i = 0; i < n; i++)
         memcpy(dims + i * n_dims, sites[t->target + i].dims, n_dims * sizeof *dims);
-    return lessons_next_shape(dims, t->n_target, n_dims, taken);
+    for (size_t k = 0; k < n; k++) {
+        order[k] = lessons_next_shape(dims, n, n_dims, taken);
+        taken[order[k]] = true;
+    }
+    free(taken);
+    free(dims);
 }
 
-/* One search of one shape, until `most` are known. */
-static void search_shape(lessons *b, const site *s, arm a, size_t most, history *h, const lesson *mine, uint64_t seed)
+/* One search, of `most` evaluations. */
+static history search_shape(lessons *b, const site *s, arm a, size_t most, uint64_t seed)
 {
     const space *const spaces[] = {s->space};
     const strategy_options o = {.seed = seed, .budget = most};
@@ -233,65 +238,44 @@ static void search_shape(lessons *b, const site *s, arm a, size_t most, history 
     run r = {.s = s,
              .x = informed_new(spaces, 1, seed),
              .st = strategy_start(strategy_find("auto", &err), s->space, &o),
-             .h = *h};
+             .h = history_new(s)};
     if (a == MEAN)
         r.x->settings.in_order = 0;
     if (a == HINTS) {
         give_hints(b, r.st, s);
         run_strategy(s, r.st, most, &r.h);
     } else {
-        lessons_teach(b, s->device, s->dims, mine, r.x);
-        for (size_t i = 0; i < r.h.n; i++) {
-            const uint32_t *config = r.h.configs + i * space_params(s->space);
-            informed_tell(r.x, 0, config, !isnan(r.h.ns[i]), r.h.ns[i]);
-            strategy_known(r.st, config, !isnan(r.h.ns[i]), r.h.ns[i]);
-        }
+        lessons_teach(b, s->device, s->dims, NULL, r.x);
         search(&r, a, most);
     }
-    *h = r.h;
     informed_free(r.x);
     strategy_stop(r.st);
+    return r.h;
 }
 
-/* All shapes of the target, one after the other, in rounds. */
+/* All shapes of the target, one after the other. */
 static void run_device(const transfer *t, arm a, const history *sources, size_t result, double *best, double *n_used,
                        uint64_t seed)
 {
     const twist how = a == REVERSED || a == STOP_REVERSED ? TURNED : a == SHUFFLED ? MIXED : STRAIGHT;
     const bool stops = a == STOP || a == STOP_REVERSED;
     lessons *b = lessons_new(1, sites[t->target].n_dims);
-    history *all = mem_calloc(t->n_target, sizeof *all);
-    lesson **mine = mem_calloc(t->n_target, sizeof *mine);
+    size_t *order = mem_alloc(t->n_target * sizeof *order);
+    order_shapes(t, order);
     for (size_t i = 0; i < t->n_source; i++) {
         const site *s = &sites[t->source + i];
         teach(lessons_add(b, s->device, s->n_dims ? s->dims : nothing()), s, &sources[i], how, seed);
     }
-    for (size_t round = 0; round < rounds; round++) {
-        bool taken[64] = {false};
-        for (size_t k = 0; k < t->n_target; k++) {
-            const size_t i = next_of(t, taken);
-            const site *s = &sites[t->target + i];
-            size_t most = stops ? full_of(s) : allotment(t, i, k);
-            taken[i] = true;
-            if (round + 1 < rounds && t->n_target > 1)
-                most = (size_t)ceil((double)most * first_round);
-            if (round > 0 && t->n_target == 1)
-                continue;
-            if (round == 0)
-                all[i] = history_new(s);
-            search_shape(b, s, a, most, &all[i], mine[i], seed + i);
-            lessons_remove(b, mine[i]);
-            mine[i] = lessons_add(b, s->device, s->dims);
-            teach(mine[i], s, &all[i], STRAIGHT, seed);
-        }
+    for (size_t k = 0; k < t->n_target; k++) {
+        const size_t i = order[k];
+        const site *s = &sites[t->target + i];
+        history h = search_shape(b, s, a, stops ? full_of(s) : allotment(t, i, k), seed + i);
+        teach(lessons_add(b, s->device, s->dims), s, &h, STRAIGHT, seed);
+        best[(result + i) * ARMS + a] = best_of(s, &h, SIZE_MAX);
+        n_used[(result + i) * ARMS + a] = (double)h.n;
+        history_free(&h);
     }
-    for (size_t i = 0; i < t->n_target; i++) {
-        best[(result + i) * ARMS + a] = best_of(&sites[t->target + i], &all[i], SIZE_MAX);
-        n_used[(result + i) * ARMS + a] = (double)all[i].n;
-        history_free(&all[i]);
-    }
-    free(all);
-    free(mine);
+    free(order);
     lessons_free(b);
 }
 
@@ -472,12 +456,6 @@ int main(int argc, char **argv)
     seeds = strtoul(argv[3], NULL, 10);
     const size_t max_shapes = strtoul(argv[4], NULL, 10);
     choose_arms(argv[5]);
-    if (getenv("ROUNDS")) rounds = strtoul(getenv("ROUNDS"), NULL, 10);
-    if (getenv("FIRST")) first_round = strtod(getenv("FIRST"), NULL);
-    if (getenv("BASES")) lessons_bases = 1;
-    if (getenv("INORDER")) informed_defaults.in_order = strtoul(getenv("INORDER"), NULL, 10);
-    if (getenv("DEFER")) informed_defaults.defer_every = strtoul(getenv("DEFER"), NULL, 10);
-    if (getenv("ODEFER")) informed_defaults.order_defer = strtoul(getenv("ODEFER"), NULL, 10);
     int i = 6, matrices = 0;
     while (i + matrices < argc && strcmp(argv[i + matrices], "--") != 0)
         matrices++;

@@ -15,8 +15,6 @@
 #define THIS_ARCHITECTURE 0.6
 #define OTHER_DEVICE 0.5
 
-int lessons_bases = 0;
-
 typedef struct entry {
     lesson *lesson;
     char *device_key;
@@ -153,16 +151,15 @@ static int by_likeness(const void *a, const void *b)
 
 /* ---- teaching ---- */
 
-/* All lessons of this device, or of all others, by likeness of shape. NULL: there are none. */
-static lesson *pool_of(const lessons *b, const char *device_key, bool others, const double *log2_dims,
-                       const lesson *except)
+/* All lessons of other devices than this, by likeness of shape. NULL: there are none. */
+static lesson *pool_of_others(const lessons *b, const char *device_key, const double *log2_dims)
 {
     const lesson **from = mem_alloc((b->n + 1) * sizeof *from);
     double *weights = mem_alloc((b->n + 1) * sizeof *weights);
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++) {
         const entry *e = &b->items[i];
-        if (e->lesson == except || (strcmp(e->device_key, device_key) != 0) != others)
+        if (strcmp(e->device_key, device_key) == 0)
             continue;
         from[n] = e->lesson;
         weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
@@ -184,7 +181,7 @@ static void lay_bases(lessons *b, const char *device_key)
         entry *e = &b->items[i];
         if (e->base || strcmp(e->device_key, device_key) != 0)
             continue;
-        e->base = pool_of(b, device_key, true, e->dims, NULL);
+        e->base = pool_of_others(b, device_key, e->dims);
         lesson_rest_on(e->lesson, e->base);
     }
 }
@@ -203,7 +200,7 @@ static void teach_pool(lessons *b, const char *device_key, const char *of, const
         weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
     }
     b->pools[b->n_pools] = lesson_pool(from, weights, n);
-    if (lessons_bases && strcmp(device_key, of) == 0)
+    if (strcmp(device_key, of) == 0)
         lesson_rest_on(b->pools[b->n_pools], b->others);
     if (n > 1) /* one lesson is its own pool */
         informed_teach(x, b->pools[b->n_pools], device_likeness(device_key, of));
@@ -233,10 +230,8 @@ size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims
     candidate *all = mem_calloc(b->n + 1, sizeof *all);
     size_t n = 0, taught[2] = {0, 0};
     free_pools(b);
-    if (lessons_bases) {
-        lay_bases(b, device_key);
-        b->others = pool_of(b, device_key, true, log2_dims, NULL);
-    }
+    lay_bases(b, device_key);
+    b->others = pool_of_others(b, device_key, log2_dims);
     for (size_t i = 0; i < b->n; i++) {
         const entry *e = &b->items[i];
         if (e->lesson == except)
