@@ -11,7 +11,7 @@
 #define LEAST_FITTED 8 /* rows to which hyper-parameters are fitted */
 #define MAX_ROWS 160   /* of a model: the best, and the others evenly */
 #define ITERATIONS 10
-#define TRUST 0.8    /* slope on what a base says before rows tell, and its standard deviation */
+#define TRUST 0.8 /* slope on what a base says before rows tell, and its standard deviation */
 #define TRUST_SD 0.5
 #define BEND 1.5 /* medians beyond which times are compressed: how bad the bad are does not matter */
 
