@@ -3,7 +3,8 @@
  * A device is retuned from what another one's full tune taught: `auto` with BUDGET evaluations of each shape, and its
  * results, nothing else, are the lessons. Transfers are all ordered pairs of devices among the matrices (results text
  * of one task, several shapes on each device, at most SHAPES of them evenly chosen) and among recorded spaces of one
- * kernel (by the name before "__"). A transfer's shapes are retuned one after the other, and teach those that follow.
+ * kernel (by the name before "__"). A transfer's shapes are retuned one after the other, in the order that the tool
+ * takes them, and teach those that follow.
  * Arms, compared by seed:
  *
  *   full      auto, BUDGET evaluations of each shape (all that there are, if there are no more)
@@ -185,10 +186,10 @@ static void search(run *r, arm a, size_t most)
 }
 
 /* The first shape gets twice as many: the others learn from it. */
-static size_t allotment(const transfer *t, size_t i)
+static size_t allotment(const transfer *t, size_t i, size_t turn)
 {
     const size_t n = t->n_target, one = few_of(&sites[t->target + i]), all = full_of(&sites[t->target + i]);
-    const double share_of_one = i == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
+    const double share_of_one = turn == 0 ? 2 : (double)(n - 2) / (double)(n - 1);
     const size_t most = n < 4 ? one : (size_t)lround((double)one * share_of_one);
     return most < all ? most : all;
 }
@@ -212,43 +213,69 @@ static void give_hints(lessons *b, strategy *st, const site *s)
     informed_free(x);
 }
 
+/* The order of the shapes, as `kernwright retune` takes them. */
+static void order_shapes(const transfer *t, size_t *order)
+{
+    const size_t n = t->n_target, n_dims = sites[t->target].n_dims;
+    double *dims = mem_calloc(n * n_dims + 1, sizeof *dims);
+    bool *taken = mem_calloc(n, sizeof *taken);
+    for (size_t i = 0; i < n; i++)
+        memcpy(dims + i * n_dims, sites[t->target + i].dims, n_dims * sizeof *dims);
+    for (size_t k = 0; k < n; k++) {
+        order[k] = lessons_next_shape(dims, n, n_dims, taken);
+        taken[order[k]] = true;
+    }
+    free(taken);
+    free(dims);
+}
+
+/* One search, of `most` evaluations. */
+static history search_shape(lessons *b, const site *s, arm a, size_t most, uint64_t seed)
+{
+    const space *const spaces[] = {s->space};
+    const strategy_options o = {.seed = seed, .budget = most};
+    kw_error err;
+    run r = {.s = s,
+             .x = informed_new(spaces, 1, seed),
+             .st = strategy_start(strategy_find("auto", &err), s->space, &o),
+             .h = history_new(s)};
+    if (a == MEAN)
+        r.x->settings.in_order = 0;
+    if (a == HINTS) {
+        give_hints(b, r.st, s);
+        run_strategy(s, r.st, most, &r.h);
+    } else {
+        lessons_teach(b, s->device, s->dims, NULL, r.x);
+        search(&r, a, most);
+    }
+    informed_free(r.x);
+    strategy_stop(r.st);
+    return r.h;
+}
+
 /* All shapes of the target, one after the other. */
 static void run_device(const transfer *t, arm a, const history *sources, size_t result, double *best, double *n_used,
                        uint64_t seed)
 {
     const twist how = a == REVERSED || a == STOP_REVERSED ? TURNED : a == SHUFFLED ? MIXED : STRAIGHT;
+    const bool stops = a == STOP || a == STOP_REVERSED;
     lessons *b = lessons_new(1, sites[t->target].n_dims);
+    size_t *order = mem_alloc(t->n_target * sizeof *order);
+    order_shapes(t, order);
     for (size_t i = 0; i < t->n_source; i++) {
         const site *s = &sites[t->source + i];
         teach(lessons_add(b, s->device, s->n_dims ? s->dims : nothing()), s, &sources[i], how, seed);
     }
-    for (size_t i = 0; i < t->n_target; i++) {
+    for (size_t k = 0; k < t->n_target; k++) {
+        const size_t i = order[k];
         const site *s = &sites[t->target + i];
-        const space *const spaces[] = {s->space};
-        const bool stops = a == STOP || a == STOP_REVERSED;
-        const size_t most = stops ? full_of(s) : allotment(t, i);
-        const strategy_options o = {.seed = seed + i, .budget = most};
-        kw_error err;
-        run r = {.s = s,
-                 .x = informed_new(spaces, 1, seed + i),
-                 .st = strategy_start(strategy_find("auto", &err), s->space, &o),
-                 .h = history_new(s)};
-        if (a == MEAN)
-            r.x->settings.in_order = 0;
-        if (a == HINTS) {
-            give_hints(b, r.st, s);
-            run_strategy(s, r.st, most, &r.h);
-        } else {
-            lessons_teach(b, s->device, s->dims, NULL, r.x);
-            search(&r, a, most);
-        }
-        teach(lessons_add(b, s->device, s->dims), s, &r.h, STRAIGHT, seed);
-        best[(result + i) * ARMS + a] = best_of(s, &r.h, SIZE_MAX);
-        n_used[(result + i) * ARMS + a] = (double)r.h.n;
-        informed_free(r.x);
-        strategy_stop(r.st);
-        history_free(&r.h);
+        history h = search_shape(b, s, a, stops ? full_of(s) : allotment(t, i, k), seed + i);
+        teach(lessons_add(b, s->device, s->dims), s, &h, STRAIGHT, seed);
+        best[(result + i) * ARMS + a] = best_of(s, &h, SIZE_MAX);
+        n_used[(result + i) * ARMS + a] = (double)h.n;
+        history_free(&h);
     }
+    free(order);
     lessons_free(b);
 }
 
@@ -380,6 +407,11 @@ static void print_all(void)
         snprintf(name, sizeof name, "%.20s <- %.20s", short_name(sites[transfers[t].target].device),
                  short_name(sites[transfers[t].source].device));
         print_part(name, result, result + transfers[t].n_target);
+        for (size_t i = 0; getenv("EACH") && i < transfers[t].n_target; i++) {
+            char each[64];
+            snprintf(each, sizeof each, "   %zu of %zu", i, sites[transfers[t].target + i].n);
+            print_part(each, result + i, result + i + 1);
+        }
         result += transfers[t].n_target;
     }
     print_part("all", 0, n_results);

@@ -6,7 +6,7 @@
 #
 # Environment: BUILD, CC, BUDGET (evaluations of a full tune; 100), SHARE (of them for the others; 0.2), SEEDS (20),
 # SHAPES (of each matrix, at most; 16), ARMS (all, or names joined by commas), MATRICES (files; may be empty), SPACES (a
-# folder). Last line: "retune: key=value ...": an arm's figure is the time of the full tune's best over that of its own, a
+# folder), EACH=1 (a line for each shape as well). Last line: "retune: key=value ...": an arm's figure is the time of the full tune's best over that of its own, a
 # geometric mean over shapes and seeds with the 95% interval over seeds (_lo, _hi), and its share of the full tune's
 # evaluations (_share); _over_cold is the same against auto without lessons.
 set -eu

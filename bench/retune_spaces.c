@@ -104,11 +104,18 @@ static void parse_dims(site *s, const char *text)
     }
 }
 
+/* Without its folder, so that no two devices share what looks like an architecture. */
+static char *file_name(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    return mem_strdup(base ? base + 1 : path);
+}
+
 static void add_site(const kernel *k, const recorded *r, const char *device)
 {
     sites = mem_grow(sites, &sites_capacity, n_sites + 1, sizeof *sites);
     site *s = &sites[n_sites++];
-    *s = (site){.device = mem_strdup(device), .kernel = mem_strdup(k->name), .n = r->n};
+    *s = (site){.device = file_name(device), .kernel = mem_strdup(k->name), .n = r->n};
     const char *dims = strchr(r->name, ':');
     uint32_t *rows = mem_alloc(r->n * r->n_params * sizeof *rows);
     uint32_t **map = mem_calloc(r->n_params, sizeof *map);

@@ -171,6 +171,94 @@ static void a_pool_is_the_mean_of_its_lessons(void **state)
     lesson_free(b);
 }
 
+/* Share of all pairs of the space that l ranks the wrong way round. */
+static double disorder(lesson *l, const space *s)
+{
+    static uint32_t configs[ALL * WIDTH];
+    float says[ALL];
+    double wrong = 0, all = 0;
+    for (uint64_t i = 0; i < ALL; i++)
+        space_unrank(s, i, configs + i * WIDTH);
+    lesson_predict(l, 0, s, configs, ALL, says);
+    for (size_t i = 0; i < ALL; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const double d = time_of(configs + i * WIDTH) - time_of(configs + k * WIDTH);
+            wrong += d * (double)(says[i] - says[k]) < 0;
+            all++;
+        }
+    }
+    return wrong / all;
+}
+
+/* Few rows: what the base says counts where there are none, and less where the rows gainsay it. */
+static void a_lesson_rests_on_another(void **state)
+{
+    (void)state;
+    space *s = new_space();
+    lesson *right = lesson_new(1), *wrong = lesson_new(1), *few = lesson_new(1);
+    fill(right, s, false);
+    fill(wrong, s, true);
+    for (uint64_t i = 5; i < ALL; i += 31) {
+        uint32_t c[WIDTH];
+        space_unrank(s, i, c);
+        lesson_add(few, 0, WIDTH, c, true, time_of(c));
+    }
+    const double alone = disorder(few, s);
+    lesson_rest_on(few, right);
+    const double helped = disorder(few, s);
+    lesson_rest_on(few, wrong);
+    const double misled = disorder(few, s);
+    lesson_rest_on(few, NULL);
+    assert_true(helped < alone && helped < 0.1);
+    assert_true(misled < 0.5);
+    assert_true(disorder(few, s) == alone);
+    lesson_free(right);
+    lesson_free(wrong);
+    lesson_free(few);
+    space_free(s);
+}
+
+/* Lessons of this device rest on those of others; a foreign one that comes or goes is heard of, nothing dangles. */
+static void lessons_of_this_device_rest_on_those_of_others(void **state)
+{
+    (void)state;
+    const double dims[1] = {10}, near[1] = {11};
+    space *s = new_space();
+    lessons *b = lessons_new(1, 1);
+    lesson *own = lessons_add(b, "a/b/c/1", near);
+    for (uint64_t i = 5; i < ALL; i += 31) {
+        uint32_t c[WIDTH];
+        space_unrank(s, i, c);
+        lesson_add(own, 0, WIDTH, c, true, time_of(c));
+    }
+    const double alone = disorder(own, s);
+    lesson *other = lessons_add(b, "z/z/other/2", dims);
+    fill(other, s, false);
+    assert_true(run(s, b, 4, NULL) < 1.2);
+    assert_true(disorder(own, s) < alone);
+    lessons_remove(b, other);
+    assert_true(disorder(own, s) == alone);
+    assert_true(run(s, b, 4, NULL) < 3);
+    fill(lessons_add(b, "z/z/another/2", dims), s, false);
+    assert_true(run(s, b, 4, NULL) < 1.2);
+    lessons_free(b);
+    space_free(s);
+}
+
+static void shapes_come_from_the_middle_and_then_far_apart(void **state)
+{
+    (void)state;
+    const double dims[] = {0, 4, 5, 6, 10}; /* one dim each */
+    bool taken[5] = {false};
+    const size_t wanted[] = {2, 0, 4, 1, 3};
+    for (size_t k = 0; k < 5; k++) {
+        const size_t i = lessons_next_shape(dims, 5, 1, taken);
+        assert_int_equal(i, wanted[k]);
+        taken[i] = true;
+    }
+    assert_true(lessons_next_shape(dims, 5, 1, taken) == SIZE_MAX);
+}
+
 static void the_search_ends_by_itself(void **state)
 {
     (void)state;
@@ -200,6 +288,9 @@ int main(void)
         cmocka_unit_test(lessons_that_mislead_lose_their_weight),
         cmocka_unit_test(nothing_is_proposed_twice_and_it_ends),
         cmocka_unit_test(a_pool_is_the_mean_of_its_lessons),
+        cmocka_unit_test(a_lesson_rests_on_another),
+        cmocka_unit_test(lessons_of_this_device_rest_on_those_of_others),
+        cmocka_unit_test(shapes_come_from_the_middle_and_then_far_apart),
         cmocka_unit_test(the_search_ends_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

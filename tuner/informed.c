@@ -24,7 +24,7 @@ informed_settings informed_defaults = {
     .jitter = 0.3,
     .jitter_until = 60,
     .in_order = 6,
-    .defer_every = 2,
+    .keep_every = 2,
     .least_agreement = -0.1,
     .spread = 0.25,
 };
@@ -297,11 +297,11 @@ bool informed_defers(informed *x)
     make_pools(x);
     if (x->n_lessons == 0)
         return true;
-    if (o->defer_every == 0 || x->n_seen < o->in_order)
+    if (o->keep_every == 0 || x->n_seen < o->in_order)
         return false;
     if (shown_agreement(x) < o->least_agreement)
         return x->n_seen % MISLED_EVERY != 0;
-    return x->n_seen % o->defer_every == 0;
+    return x->n_seen % o->keep_every != o->keep_every - 1;
 }
 
 bool informed_ask(informed *x, size_t *family, uint32_t *config)

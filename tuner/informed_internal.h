@@ -18,7 +18,7 @@ typedef struct informed_settings {
     double jitter;    /* of hyper-parameters, in standard deviations of their priors */
     size_t jitter_until;
     size_t in_order;        /* so many of the first follow the lessons alone */
-    size_t defer_every;     /* later on one of so many comes from elsewhere; 0: none */
+    size_t keep_every;      /* later on one of so many does, the others come from elsewhere; 0: all do */
     double least_agreement; /* of lessons and results; below, most come from elsewhere */
     double spread;          /* standard deviation of what lessons do not say, in logarithms, before results tell */
 } informed_settings;

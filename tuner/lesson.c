@@ -11,6 +11,8 @@
 #define LEAST_FITTED 8 /* rows to which hyper-parameters are fitted */
 #define MAX_ROWS 160   /* of a model: the best, and the others evenly */
 #define ITERATIONS 10
+#define TRUST 0.8 /* slope on what a base says before rows tell, and its standard deviation */
+#define TRUST_SD 0.5
 #define BEND 1.5 /* medians beyond which times are compressed: how bad the bad are does not matter */
 
 typedef struct row {
@@ -24,13 +26,14 @@ typedef struct family {
     uint32_t *configs;
     bool sorted;
     gp *model;
-    double mean, sd;
+    double mean, sd, slope; /* of the rest, and on what the base says */
 } family;
 
 struct lesson {
     size_t n_families;
     family *families;
-    double best; /* logarithm of the least time */
+    double best;  /* logarithm of the least time */
+    lesson *base; /* NULL: none */
 };
 
 lesson *lesson_new(size_t n_families)
@@ -161,6 +164,17 @@ double lesson_relative(lesson *l, size_t family_index, size_t i)
     return exp(f->rows[i].log_time - l->best);
 }
 
+void lesson_rest_on(lesson *l, lesson *base)
+{
+    if (l->base == base)
+        return;
+    l->base = base;
+    for (size_t i = 0; i < l->n_families; i++) {
+        gp_free(l->families[i].model);
+        l->families[i].model = NULL;
+    }
+}
+
 /* Log time over the best, compressed; a failure counts as the slowest. */
 static double target_of(const lesson *l, const family *f, const row *r, double bend)
 {
@@ -179,8 +193,51 @@ static gp *new_model(const space *s)
     return g;
 }
 
-static void learn(const lesson *l, family *f, const space *s)
+/* Slope of y on b, by ridge regression towards the trust that lessons deserve before anything is known. */
+static double slope_on(const double *b, const double *y, size_t n)
 {
+    double mb = 0, my = 0, bb = 0, by = 0, rest = 0;
+    for (size_t i = 0; i < n; i++) {
+        mb += b[i] / (double)n;
+        my += y[i] / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        bb += (b[i] - mb) * (b[i] - mb);
+        by += (b[i] - mb) * (y[i] - my);
+        rest += pow(y[i] - my - TRUST * (b[i] - mb), 2);
+    }
+    const double ridge = rest / (double)n / (TRUST_SD * TRUST_SD);
+    return fmin(fmax((by + ridge * TRUST) / (bb + ridge + 1e-9), 0), 1.2);
+}
+
+static bool has_base(const lesson *l, size_t family_index)
+{
+    return l->base && lesson_knows(l->base, family_index);
+}
+
+/* Takes from y what the base says of the rows. */
+static void subtract_base(const lesson *l, size_t family_index, const space *s, const uint32_t *configs, double *y,
+                          size_t n)
+{
+    family *f = &l->families[family_index];
+    f->slope = 0;
+    if (!has_base(l, family_index))
+        return;
+    float *says = mem_alloc(n * sizeof *says);
+    double *b = mem_alloc(n * sizeof *b);
+    lesson_predict(l->base, family_index, s, configs, n, says);
+    for (size_t i = 0; i < n; i++)
+        b[i] = says[i];
+    f->slope = slope_on(b, y, n);
+    for (size_t i = 0; i < n; i++)
+        y[i] -= f->slope * b[i];
+    free(b);
+    free(says);
+}
+
+static void learn(const lesson *l, size_t family_index, const space *s)
+{
+    family *f = &l->families[family_index];
     sort_rows(f);
     const double bend = BEND * (f->rows[f->n_ok / 2].log_time - l->best) + 1e-6;
     size_t n = f->n < MAX_ROWS ? f->n : MAX_ROWS;
@@ -191,8 +248,10 @@ static void learn(const lesson *l, family *f, const space *s)
         size_t k = i < n / 2 ? i : n / 2 + (i - n / 2) * (f->n - n / 2) / (n - n / 2);
         memcpy(configs + i * f->n_params, f->configs + f->rows[k].at * f->n_params, f->n_params * sizeof *configs);
         y[i] = target_of(l, f, &f->rows[k], bend);
-        f->mean += y[i] / (double)n;
     }
+    subtract_base(l, family_index, s, configs, y, n);
+    for (size_t i = 0; i < n; i++)
+        f->mean += y[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (y[i] - f->mean) * (y[i] - f->mean);
     f->sd = sqrt(squares / (double)n) + 1e-9;
@@ -210,11 +269,18 @@ void lesson_predict(lesson *l, size_t family_index, const space *s, const uint32
 {
     family *f = &l->families[family_index];
     if (!f->model)
-        learn(l, f, s);
+        learn(l, family_index, s);
     float *variance = mem_alloc(m * sizeof *variance + 1);
     gp_watch(f->model, configs, m);
     gp_predict(f->model, out, variance);
     for (size_t i = 0; i < m; i++)
         out[i] = (float)(f->mean + f->sd * out[i]);
+    if (f->slope > 0) {
+        float *says = mem_alloc(m * sizeof *says + 1);
+        lesson_predict(l->base, family_index, s, configs, m, says);
+        for (size_t i = 0; i < m; i++)
+            out[i] += (float)f->slope * says[i];
+        free(says);
+    }
     free(variance);
 }

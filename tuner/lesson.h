@@ -22,6 +22,9 @@ void lesson_add(lesson *l, size_t family, size_t n_params, const uint32_t *confi
 /* One lesson of n, each by its weight (> 0): of every configuration the weighted mean of its logarithms over the best
  * time of each. */
 lesson *lesson_pool(const lesson *const *from, const double *weights, size_t n);
+/* What stands beneath l from now on: another lesson, of other devices say, times a slope that l's rows tell. Where l
+ * has rows it is corrected, elsewhere it is the best guess there is. Borrowed; NULL: nothing. */
+void lesson_rest_on(lesson *l, lesson *base);
 /* Of one family; successes only. */
 size_t lesson_size(const lesson *l, size_t family);
 /* The i-th fastest of them. */

@@ -19,6 +19,7 @@ typedef struct entry {
     lesson *lesson;
     char *device_key;
     double *dims;
+    lesson *base; /* what other devices taught of its shape; NULL: not asked yet, or nothing */
 } entry;
 
 struct lessons {
@@ -27,6 +28,8 @@ struct lessons {
     size_t n, capacity;
     lesson *pools[MAX_POOLS]; /* of the latest search taught */
     size_t n_pools;
+    lesson *others; /* of the latest search: all of other devices */
+    char *based_on; /* device whose lessons have bases */
 };
 
 lessons *lessons_new(size_t n_families, size_t n_dims)
@@ -42,6 +45,20 @@ static void free_pools(lessons *b)
     for (size_t i = 0; i < b->n_pools; i++)
         lesson_free(b->pools[i]);
     b->n_pools = 0;
+    lesson_free(b->others);
+    b->others = NULL;
+}
+
+/* What bases are made of has changed. */
+static void forget_bases(lessons *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        lesson_rest_on(b->items[i].lesson, NULL);
+        lesson_free(b->items[i].base);
+        b->items[i].base = NULL;
+    }
+    free(b->based_on);
+    b->based_on = NULL;
 }
 
 void lessons_free(lessons *b)
@@ -49,6 +66,7 @@ void lessons_free(lessons *b)
     if (!b)
         return;
     free_pools(b);
+    forget_bases(b);
     for (size_t i = 0; i < b->n; i++) {
         lesson_free(b->items[i].lesson);
         free(b->items[i].device_key);
@@ -60,6 +78,8 @@ void lessons_free(lessons *b)
 
 lesson *lessons_add(lessons *b, const char *device_key, const double *log2_dims)
 {
+    if (b->based_on && strcmp(b->based_on, device_key) != 0)
+        forget_bases(b);
     b->items = mem_grow(b->items, &b->capacity, b->n + 1, sizeof *b->items);
     entry *e = &b->items[b->n++];
     *e = (entry){.lesson = lesson_new(b->n_families),
@@ -75,7 +95,10 @@ void lessons_remove(lessons *b, const lesson *l)
         entry *e = &b->items[i];
         if (e->lesson != l)
             continue;
+        if (b->based_on && strcmp(b->based_on, e->device_key) != 0)
+            forget_bases(b);
         lesson_free(e->lesson);
+        lesson_free(e->base);
         free(e->device_key);
         free(e->dims);
         memmove(e, e + 1, (--b->n - i) * sizeof *e);
@@ -128,6 +151,41 @@ static int by_likeness(const void *a, const void *b)
 
 /* ---- teaching ---- */
 
+/* All lessons of other devices than this, by likeness of shape. NULL: there are none. */
+static lesson *pool_of_others(const lessons *b, const char *device_key, const double *log2_dims)
+{
+    const lesson **from = mem_alloc((b->n + 1) * sizeof *from);
+    double *weights = mem_alloc((b->n + 1) * sizeof *weights);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const entry *e = &b->items[i];
+        if (strcmp(e->device_key, device_key) == 0)
+            continue;
+        from[n] = e->lesson;
+        weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
+    }
+    lesson *pool = n > 0 ? lesson_pool(from, weights, n) : NULL;
+    free(weights);
+    free(from);
+    return pool;
+}
+
+/* What this device's lessons say where they have no rows is what other devices say of that shape. */
+static void lay_bases(lessons *b, const char *device_key)
+{
+    if (!b->based_on || strcmp(b->based_on, device_key) != 0) {
+        forget_bases(b);
+        b->based_on = mem_strdup(device_key);
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        entry *e = &b->items[i];
+        if (e->base || strcmp(e->device_key, device_key) != 0)
+            continue;
+        e->base = pool_of_others(b, device_key, e->dims);
+        lesson_rest_on(e->lesson, e->base);
+    }
+}
+
 static void teach_pool(lessons *b, const char *device_key, const char *of, const double *log2_dims,
                        const lesson *except, informed *x)
 {
@@ -142,6 +200,8 @@ static void teach_pool(lessons *b, const char *device_key, const char *of, const
         weights[n++] = shape_likeness(b, e->dims, log2_dims) + LEAST_WEIGHT;
     }
     b->pools[b->n_pools] = lesson_pool(from, weights, n);
+    if (strcmp(device_key, of) == 0)
+        lesson_rest_on(b->pools[b->n_pools], b->others);
     if (n > 1) /* one lesson is its own pool */
         informed_teach(x, b->pools[b->n_pools], device_likeness(device_key, of));
     b->n_pools++;
@@ -170,6 +230,8 @@ size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims
     candidate *all = mem_calloc(b->n + 1, sizeof *all);
     size_t n = 0, taught[2] = {0, 0};
     free_pools(b);
+    lay_bases(b, device_key);
+    b->others = pool_of_others(b, device_key, log2_dims);
     for (size_t i = 0; i < b->n; i++) {
         const entry *e = &b->items[i];
         if (e->lesson == except)
@@ -189,4 +251,39 @@ size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims
     }
     free(all);
     return taught[0] + taught[1];
+}
+
+/* ---- order ---- */
+
+static double distance(const double *x, const double *y, size_t n_dims)
+{
+    double d = 0;
+    for (size_t i = 0; i < n_dims; i++)
+        d += (x[i] - y[i]) * (x[i] - y[i]);
+    return sqrt(d);
+}
+
+size_t lessons_next_shape(const double *log2_dims, size_t n, size_t n_dims, const bool *taken)
+{
+    size_t best = SIZE_MAX, n_taken = 0;
+    double most = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        n_taken += taken[i];
+    for (size_t i = 0; i < n; i++) {
+        double nearest = INFINITY, sum = 0;
+        if (taken[i])
+            continue;
+        for (size_t k = 0; k < n; k++) {
+            const double d = distance(log2_dims + i * n_dims, log2_dims + k * n_dims, n_dims);
+            sum += d;
+            if (taken[k] && d < nearest)
+                nearest = d;
+        }
+        const double worth = n_taken > 0 ? nearest : -sum;
+        if (worth > most) {
+            most = worth;
+            best = i;
+        }
+    }
+    return best;
 }

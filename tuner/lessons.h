@@ -21,5 +21,9 @@ size_t lessons_count(const lessons *b);
  * architecture than for the rest. `except` (NULL: none) is left out: what the search will be told as its own results. x
  * must be freed before the next call and before b. Returns how many lessons, pools aside. */
 size_t lessons_teach(lessons *b, const char *device_key, const double *log2_dims, const lesson *except, informed *x);
+/* Which of n shapes (log2_dims, n_dims each, one after another) is searched next: the farthest from those taken, so
+ * that those that come late have close lessons of their own device; the most central one to begin with. SIZE_MAX: all
+ * are taken. */
+size_t lessons_next_shape(const double *log2_dims, size_t n, size_t n_dims, const bool *taken);
 
 #endif

@@ -297,35 +297,14 @@ kw_code retune_validate(retune *r, kw_error *err)
 
 /* ---- the run ---- */
 
-/* The farthest from all that is done or was taken, so that the first ones teach as much as possible; the most central
- * one to begin with. */
 static size_t next_shape(const retune *r, const bool *taken)
 {
-    size_t best = SIZE_MAX, n_taken = 0;
-    double most = -INFINITY;
+    double *dims = mem_calloc(r->n_shapes + 1, TASK_MAX_DIMS * sizeof *dims);
     for (size_t i = 0; i < r->n_shapes; i++)
-        n_taken += taken[i];
-    for (size_t i = 0; i < r->n_shapes; i++) {
-        double a[TASK_MAX_DIMS], b[TASK_MAX_DIMS], nearest = INFINITY, sum = 0;
-        if (taken[i])
-            continue;
-        retune_dims(r->t, &r->shapes[i].shape, a);
-        for (size_t k = 0; k < r->n_shapes; k++) {
-            double d = 0;
-            retune_dims(r->t, &r->shapes[k].shape, b);
-            for (size_t x = 0; x < r->n_key_dims; x++)
-                d += (a[x] - b[x]) * (a[x] - b[x]);
-            sum += sqrt(d);
-            if (taken[k] && d < nearest)
-                nearest = d;
-        }
-        const double worth = n_taken > 0 ? nearest : -sum;
-        if (worth > most) {
-            most = worth;
-            best = i;
-        }
-    }
-    return best;
+        retune_dims(r->t, &r->shapes[i].shape, dims + i * r->n_key_dims);
+    const size_t next = lessons_next_shape(dims, r->n_shapes, r->n_key_dims, taken);
+    free(dims);
+    return next;
 }
 
 static kw_code tune_one_shape(retune *r, retune_shape *shape, kw_error *err)
