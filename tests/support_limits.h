@@ -3,11 +3,13 @@
 #ifndef KERNWRIGHT_TESTS_SUPPORT_LIMITS_H
 #define KERNWRIGHT_TESTS_SUPPORT_LIMITS_H
 
-/* A deadline where something hangs on purpose, and good candidates beside it have to keep it. */
-#define TEST_LIMIT_MS 10000
-/* What must come has come by then, or never does. */
-#define TEST_PATIENCE_MS 120000
-/* A whole program of tests: whoever waits for ever has failed. */
-#define TEST_PROGRAM_S 1500
+enum {
+    /* A deadline where something hangs on purpose, and good candidates beside it have to keep it. */
+    TEST_LIMIT_MS = 6000,
+    /* What must come has come by then, or never does. */
+    TEST_PATIENCE_MS = 120000,
+    /* A whole program of tests: whoever waits for ever has failed. */
+    TEST_PROGRAM_S = 1500
+};
 
 #endif

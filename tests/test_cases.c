@@ -213,7 +213,7 @@ static void general(void **state)
     begin(&s, &plain, "N=5000", 0);
     assert_int_equal(cases_general(&s.source, s.v, s.cases, &s.n, &complete, &err), KW_OK);
     assert_true(complete);
-    /* Edges twice; P is 1, which is no tile; N beyond 16 bits, and at the numbers of the launch; the last are ranges. */
+    /* Edges twice; P is 1, which is no tile; N beyond 16 bits and at numbers of the launch; the last are ranges. */
     assert_in_range(s.n, 2 * s.source.n_edges + 20 + 1 + 2 + 15, JOB_MAX_CASES - 7);
     assert_int_equal(s.cases[s.n - 15].dist, DIST_NORMAL);
     for (size_t i = 0; i < s.source.n_edges; i++)

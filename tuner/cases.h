@@ -39,9 +39,9 @@ kw_code cases_for_target(const case_source *s, const variant *v, const task_shap
  * general" needs. */
 kw_code cases_general(const case_source *s, const variant *v, job_case *cases, size_t *n, bool *complete,
                       kw_error *err);
-/* The target again, if v takes it. A large one on whole numbers that add up exactly: the error bound of a long sum would
- * let a kernel through that leaves out terms, or all of them. One with few outputs on several more inputs, of which each
- * run shows little. Nothing is added for other small ones, whose like is among the others. */
+/* The target again, if v takes it. A large one on whole numbers that add up exactly: the error bound of a long sum
+ * would let a kernel through that leaves out terms, or all of them. One with few outputs on several more inputs, of
+ * which each run shows little. Nothing is added for other small ones, whose like is among the others. */
 void cases_add_targets(const case_source *s, const variant *v, const task_shape *target, job_case *cases, size_t *n);
 /* For a simulator, which is some thousand times slower: the smoke shape, then edge shapes and random ones from cheap to
  * dear, up to some thousands of work-items, at most 12. An error means that there is none. */

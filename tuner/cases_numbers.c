@@ -146,7 +146,7 @@ size_t cases_numbers_in(const char *text, int64_t *out, size_t most)
     return n;
 }
 
-/* What the variant's own expressions say of its launches, in the words of C: whoever asks for a size may do so there. */
+/* What the variant's own expressions say of its launches, in the words of C: a size may be asked for there as well. */
 static void print_launches(const variant *v, strb *out)
 {
     for (size_t i = 0; i < v->n_launches; i++) {
@@ -159,8 +159,9 @@ static void print_launches(const variant *v, strb *out)
     }
     for (size_t i = 0; i < v->n_temps; i++)
         strb_printf(out, "\n%s ;", expr_text(v->temps[i].elements));
-    for (char *p = out->data; p && (p = strstr(p, "//"));) /* a division, no comment */
-        p[1] = ' ';
+    for (size_t i = 0; i + 1 < out->length; i++) /* // is a division here, no comment */
+        if (out->data[i] == '/' && out->data[i + 1] == '/')
+            out->data[i + 1] = ' ';
 }
 
 /* ---- shapes ---- */

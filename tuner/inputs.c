@@ -209,7 +209,7 @@ static double draw_mixed(const generator *g, uint64_t bits, uint64_t i)
     return (x > g->high && -x >= g->low) || (x < g->low && -x <= g->high) ? -x : x;
 }
 
-/* Where the peak of a row of so many elements is: mostly at the ends, where loops go wrong; `elements` if it has none. */
+/* Where a row of so many elements has its peak: mostly at the ends, where loops go wrong. `elements`: it has none. */
 static uint64_t peak_of(uint64_t of_row, uint64_t elements)
 {
     const uint64_t ends = elements / 16 + 1, r = of_row >> 8;

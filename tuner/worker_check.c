@@ -352,9 +352,9 @@ static void without_fences(buffer_set *set)
         set->launches[i].fenced = false;
 }
 
-/* Many launches in a row, and two that are looked at: a kernel that counts its launches is another one by then, wherever
- * it counts. The first has other inputs (`seed`) and the temporaries of the launches before, the second has nothing of
- * them. */
+/* Many launches in a row, and two that are looked at: a kernel that counts its launches is another one by then,
+ * wherever it counts. The first has other inputs (`seed`) and the temporaries of the launches before, the second has
+ * nothing of them. */
 static bool run_soak(run *r, const job_case *c, const case_data *data, buffer_set *set, uint64_t seed)
 {
     const int64_t start = clock_now_ns();
