@@ -4,6 +4,8 @@
  * of 80 whose last round is lost, a table of 8,192 entries. The text says which, so they need not be guessed. */
 #include "tuner/cases_internal.h"
 
+#include "tuner/inputs.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -189,7 +191,8 @@ static bool add_shape(const case_source *s, const variant *v, const task_shape *
     const size_t turn = *n / 2 % (s->task->n_scalars + 1); /* the timed values, then one after the other another one */
     if (turn > 0 && s->task->scalars[turn - 1].n_values > 1)
         scalars[turn - 1] = s->task->scalars[turn - 1].values[1];
-    const distribution d = *n % 2 || elements > MANY_ELEMENTS ? DIST_PEAKS : DIST_NORMAL;
+    const bool whole = elements > MANY_ELEMENTS && !inputs_only_exact(s->task);
+    const distribution d = *n % 2 ? DIST_PEAKS : whole ? DIST_INTEGERS : DIST_NORMAL;
     if (cases_make(s, v, shape, *n, d, scalars, &cases[*n], NULL) != KW_OK)
         return false;
     ++*n;

@@ -223,7 +223,9 @@ static uint64_t peak_of(uint64_t of_row, uint64_t elements)
     case 4:
         return 0;
     case 5:
-        return r >> 16 & 1 ? elements - 1 - r % ends : r % elements;
+        return elements - 1 - r % ends;
+    case 6:
+        return r % elements;
     default:
         return elements;
     }
@@ -305,8 +307,7 @@ static kw_code read_indices(const task *t, const task_types *types, const task_s
     return KW_OK;
 }
 
-/* Is every output compared for equality? Then nothing is rounded, and no number is too large. */
-static bool only_exact(const task *t)
+bool inputs_only_exact(const task *t)
 {
     bool exact = true;
     for (size_t i = 0; i < t->n_tensors; i++)
@@ -317,7 +318,7 @@ static bool only_exact(const task *t)
 /* Squares and products of two numbers, some thousands of them added, are still in the type. */
 static int scaled_powers(const task *t, uint64_t seed, size_t tensor, dtype type)
 {
-    const int most = type == DTYPE_F16 ? MOST_POWERS_HALF : only_exact(t) ? MOST_POWERS_EXACT : MOST_POWERS;
+    const int most = type == DTYPE_F16 ? MOST_POWERS_HALF : inputs_only_exact(t) ? MOST_POWERS_EXACT : MOST_POWERS;
     const int powers = most >> (seed >> 1 & 3);
     const bool left_out = tensor > 0 && (seed >> 1 & 3) != 0 && (seed >> (3 + tensor) & 1) != 0;
     return left_out ? 0 : seed & 1 ? -powers : powers;

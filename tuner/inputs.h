@@ -9,6 +9,7 @@
 #include "tuner/job.h"
 #include "tuner/layout.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Fills the memory of tensor number `tensor`, gaps included: `native` (l->bytes) in the tensor's type and `values`
@@ -16,6 +17,9 @@
  * satisfies. */
 kw_code inputs_fill(const task *t, const task_types *types, const task_shape *shape, size_t tensor, distribution dist,
                     uint64_t seed, const tensor_layout *l, void *native, double *values, kw_error *err);
+
+/* Is every output compared for equality? Then nothing is rounded, and no number is too large. */
+bool inputs_only_exact(const task *t);
 
 /* The seed of the inputs of the last timed run, which a candidate has not seen while it was verified. */
 uint64_t inputs_probe_seed(uint64_t seed);
