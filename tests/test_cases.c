@@ -221,7 +221,7 @@ static void general(void **state)
     size_t of[DIST_COUNT] = {0};
     for (size_t i = 0; i < s.n; i++)
         of[s.cases[i].dist]++;
-    assert_int_equal(of[DIST_OFFSET], 6);
+    assert_int_equal(of[DIST_OFFSET], 6); /* saxpy has one dim */
     assert_int_equal(of[DIST_SCALED], 5);
     for (size_t i = 0; i < s.source.n_edges; i++) {
         bool again = false;

@@ -7,6 +7,7 @@
 #define LONG_OPERATIONS 5e7
 #define LONG_ELEMENTS (1u << 21)
 #define LONG_STREAM 5400
+#define ROWS_DIMS 2 /* tasks of so many dims at most work along rows, where `offset` says something */
 /* Inputs of these are those of no other case. */
 #define EXACT_SEED 0xe8ac7u
 #define FEW_OUTPUTS 64
@@ -21,7 +22,8 @@ static bool add_slab(const case_source *s, const variant *v, const task_shape *s
     if (operations > LONG_OPERATIONS || elements > LONG_ELEMENTS || !variant_fits(v, shape, s->limits, NULL))
         return false;
     bool added = false;
-    for (size_t i = 0; i < sizeof of / sizeof *of && *n < JOB_MAX_CASES - CASES_RANGES - CASES_TARGETS; i++) {
+    const size_t wanted = s->task->n_dims <= ROWS_DIMS ? 2 : 1;
+    for (size_t i = 0; i < wanted && *n < JOB_MAX_CASES - CASES_RANGES - CASES_TARGETS; i++) {
         const bool made = cases_make(s, v, shape, *n, of[i], NULL, &cases[*n], NULL) == KW_OK;
         added = added || made;
         *n += made;
@@ -40,7 +42,7 @@ void cases_add_long(const case_source *s, const variant *v, job_case *cases, siz
         const int64_t sizes[] = {LONG + 1 + 2 * (int64_t)(r % 2048), LONG + 64 * (1 + (int64_t)(r % 32)), 2 * LONG};
         bool added = false;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !added; i++) {
-            for (int64_t other = 7; other >= 1 && !added && sizes[i] <= dim->max; other /= 2) {
+            for (int64_t other = 3; other >= 1 && !added && sizes[i] <= dim->max; other -= 2) {
                 task_shape shape;
                 cases_slab(s, v, d, sizes[i], other, &shape);
                 added = add_slab(s, v, &shape, cases, n);
