@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define DEEP_CASES 12
-#define DEEP_OPERATIONS 3e5
+#define DEEP_OPERATIONS 1.5e5
 #define DEEP_ELEMENTS 20000
 #define DEEP_ITEMS 16384
 
@@ -63,8 +63,8 @@ kw_code cases_deep(const case_source *s, const variant *v, job_case *cases, size
     if (code != KW_OK)
         return code;
     for (size_t i = 0; i < all; i++)
-        if (cases[i].plan.n_launches > 0 && is_cheap(s, &cases[i]))
-            cases[kept++] = cases[i];
+        if (cases[i].plan.n_launches > 0 && is_cheap(s, &cases[i]) && !cases_seen(s, cases, kept, &cases[i].shape))
+            cases[kept++] = cases[i]; /* a simulator sees the same on other inputs */
     if (kept == 0)
         return kw_error_set(err, KW_FAILED, "no shape that the variant takes is small enough to be simulated");
     sort_by_cost(s, cases, kept);
